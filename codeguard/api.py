@@ -104,7 +104,6 @@ class CodeGuard:
         self,
         paths: Sequence[str | Path] = (),
         *,
-        quarantine: bool = False,
         rebuild: bool = False,
         exclude: Sequence[str] = (),
         progress: Progress = lambda stage, done, total: None,
@@ -112,8 +111,8 @@ class CodeGuard:
         """Bring the index up to date with these paths and the trusted ones; see `Indexer.run`.
 
         `exclude` are .gitignore patterns of files to leave out, in this run and later ones; `!GLOB` takes one back.
-        With `rebuild` it is rebuilt from the files, including those of earlier runs, and so is an index of
-        another user or an older version; see `codeguard.index.rebuild.rebuild`.
+        With `rebuild` it is rebuilt from the files, including those of earlier runs; see
+        `codeguard.index.rebuild.rebuild`.
         """
         from codeguard.index.pipeline import Indexer, found_first
 
@@ -121,7 +120,7 @@ class CodeGuard:
             [Path(path) for path in part] for part in (paths, self._trust, self._untrust)
         )
         exists = (self._settings.state / CATALOG).exists()
-        if rebuild or (exists and self.catalog.foreign):
+        if rebuild:
             from codeguard.index.rebuild import rebuild as make_new
 
             self.close()
@@ -130,13 +129,12 @@ class CodeGuard:
                 chosen,
                 trust,
                 untrust=untrust,
-                quarantine=quarantine,
                 exclude=exclude,
                 progress=progress,
             )
         discovery = None if exists else found_first(chosen, trust, self._settings, exclude)
         return Indexer(self.workspace, progress).run(
-            chosen, trust, untrust=untrust, quarantine=quarantine, exclude=exclude, discovery=discovery
+            chosen, trust, untrust=untrust, exclude=exclude, discovery=discovery
         )
 
     def audit(self, paths: Sequence[str | Path], options: AuditOptions | None = None) -> AuditReport:
@@ -248,8 +246,7 @@ class CodeGuard:
     def close(self) -> None:
         """Stop the sandbox and release the store."""
         if self._opened is not None:
-            (workspace, searcher), self._opened = self._opened, None
-            searcher.close()
+            (workspace, _), self._opened = self._opened, None
             workspace.close()
 
     def __enter__(self) -> CodeGuard:

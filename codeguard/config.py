@@ -46,21 +46,12 @@ def user_config_dir() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class DefenseConfig:
-    """How candidates are evaluated and ordered.
+    """How candidates are evaluated and ordered; `codeguard.cli.config.KEYS` says what each key means.
 
-    `mode` "rerank" keeps every candidate, "drop" removes the convicted and
-    those with a penalty above `drop_threshold`. `order` "score" sorts by
-    standardized distance plus penalty plus what own code adds (see
-    `codeguard.ranking.own_code`), "penalty" by the penalty alone (the
-    method's own order). `fetch_multiplier` times k candidates are fetched;
-    if they cover fewer than k distinct files and texts, the set grows up to
-    `max_candidates`. A run of any command
-    may spend `budget_s` CPU seconds in the sandbox, and
-    `file_budget_s` on one file: what is not fully checked by then is
-    demoted. `trust_paths` and `untrust` are the
-    defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
-    below which nothing is run. `modules` are the absolute paths of installed pure Python packages that
-    trusted code needs: the sandbox loads them, confined like everything else.
+    `order` "score" sorts by standardized distance plus penalty plus what own code adds (see
+    `codeguard.ranking.own_code`), "penalty" by the penalty alone (the method's own order). `fetch_multiplier`
+    times k candidates are fetched; if they cover fewer than k distinct files and texts, the set grows up to
+    `max_candidates`. What is not fully checked when its budget is spent is demoted.
     """
 
     enable_provenance: bool = True
@@ -95,15 +86,7 @@ class DefenseConfig:
 
     def enabled(self, signal: str) -> bool:
         """Return whether the signal of this name is enabled."""
-        if signal in self.disabled_signals:
-            return False
-        switches = {
-            "provenance": self.enable_provenance,
-            "perplexity": self.enable_perplexity,
-            "distance": self.enable_distance,
-            "behavior": self.enable_behavior,
-        }
-        return switches.get(signal, True)
+        return signal not in self.disabled_signals and getattr(self, f"enable_{signal}", True)
 
 
 def check_exclusions(patterns: Iterable[str]) -> None:
@@ -116,22 +99,11 @@ def check_exclusions(patterns: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a command needs besides its arguments.
+    """Everything a command needs besides its arguments; `codeguard.cli.config.KEYS` says what each key means.
 
-    `store` is a folder or the URL of a Chroma server; `state_dir` holds the
-    catalog, cached evidence, manifest and seed (the store's folder unless the
-    store is remote). `specs` are folders of the user's own TOML specs.
-    `cluster` is the address of a dask scheduler that does the heavy work
-    instead of `jobs` processes here. `shared_state` are state directories
-    that other installations write as well, on purpose.
-    `share` lets a server process hold an embedded store and serve every process of this user, until it was
-    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. A process that serves a
-    store has `wait_s` seconds for an answer, five times as many where it writes, and one that changes the index ten
-    times as many to end. `lexical_weight`
-    is the share of lexical scores in retrieval, 0 to 1: 0 uses only the vectors, None selects the measured
-    best for the embedding (see `codeguard.ranking.scoring`). `exclude` are .gitignore patterns for the names
-    of files to leave out. `include_secrets` indexes what holds secrets as well, which are masked all the
-    same. `source` is the configuration file that this was read from, if not the user's own.
+    A process that serves a store has `wait_s` seconds for an answer, five times as many where it writes, and one that
+    changes the index ten times as many to end. `source` is the configuration file that this was read from, if not
+    the user's own.
     """
 
     store: str = ".codeguard"
@@ -141,7 +113,6 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
-    cluster: str | None = None
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
@@ -229,7 +200,7 @@ def load_settings(path: Path | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"configuration file {chosen} is not TOML ({error})",
-            hint="correct that line, or write a new one: codeguard config init",
+            hint="correct that line",
         ) from None
     return _settings(_of_project(table, str(chosen)), str(chosen)).replace(
         source=None if path is None else str(path)
@@ -253,47 +224,30 @@ def _of_project(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return {**own, **project, **both}
 
 
+_KINDS = {"str": str, "int": int, "float": float, "bool": bool, "tuple[str, ...]": list}  # by annotation
+
+
 def _settings(table: Mapping[str, Any], where: str) -> Settings:
     values = dict(table)
-    defense = _defense(_table(values.pop("defense", {}), f"{where}: [defense]"), where)
-    signing = _table(values.pop("signing", {}), f"{where}: [signing]")
-    headers = _table(values.pop("headers", {}), f"{where}: [headers]")
-    known = {
-        "store": str,
-        "root": str,
-        "state_dir": str,
-        "shared_state": list,
-        "embedding": str,
-        "specs": list,
-        "jobs": int,
-        "cluster": str,
-        "lexical_weight": float,
-        "share": bool,
-        "share_idle_s": float,
-        "wait_s": float,
-        "require_signature": bool,
-        "exclude": list,
-        "include_secrets": bool,
+    tables = {
+        key: _table(values.pop(key, {}), f"{where}: [{key}]") for key in ("defense", "signing", "headers")
     }
-    _check_keys(values, known, where)
-    for key in {"specs", "shared_state", "exclude"} & values.keys():
-        values[key] = tuple(str(item) for item in values[key])
+    own = dict(tables["defense"])
+    weights = Weights(dict(_table(own.pop("weights", {}), f"{where}: [defense.weights]")))
     return Settings(
-        **values, defense=defense, signing=signing, headers={str(k): str(v) for k, v in headers.items()}
+        **_values(Settings, values, where),
+        defense=DefenseConfig(**_values(DefenseConfig, own, f"{where}: [defense]"), weights=weights),
+        signing=tables["signing"],
+        headers={str(key): str(value) for key, value in tables["headers"].items()},
     )
 
 
-def _defense(table: Mapping[str, Any], where: str) -> DefenseConfig:
-    values = dict(table)
-    weights = _table(values.pop("weights", {}), f"{where}: [defense.weights]")
-    defaults = DefenseConfig()
-    known = {item.name: type(getattr(defaults, item.name)) for item in fields(DefenseConfig)}
-    known = {key: list if kind is tuple else kind for key, kind in known.items() if kind is not Weights}
-    _check_keys(values, known, f"{where}: [defense]")
-    for key, value in values.items():
-        if isinstance(value, list):
-            values[key] = tuple(str(item) for item in value)
-    return DefenseConfig(**values, weights=Weights(dict(weights)))
+def _values(of: type[Settings | DefenseConfig], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the values of a table for the fields of a class, checked by their annotations."""
+    kinds = {item.name: _KINDS.get(str(item.type).removesuffix(" | None")) for item in fields(of)}
+    known = {name: kind for name, kind in kinds.items() if kind is not None and name != "source"}
+    _check_keys(table, known, where)
+    return {key: tuple(map(str, value)) if isinstance(value, list) else value for key, value in table.items()}
 
 
 def _table(value: Any, where: str) -> Mapping[str, Any]:

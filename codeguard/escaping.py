@@ -39,6 +39,11 @@ def escaped(text: str, keep: str = "") -> str:
     return "".join(char if char in keep else _escape(char) for char in text)
 
 
+def shown(text: str, longest: int = 200) -> str:
+    """Return the text escaped, in quotes, truncated to `longest` characters."""
+    return f"'{escaped(text if len(text) <= longest else text[:longest] + '…')}'"
+
+
 def _escape(character: str) -> str:
     if unicodedata.category(character) not in _UNSAFE:
         return character

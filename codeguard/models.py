@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
@@ -223,9 +223,7 @@ class Evidence:
             "severity": self.severity.name.lower(),
             "confidence": self.confidence.name.lower(),
             "reason": self.reason,
-            "span": None
-            if self.span is None
-            else [self.span.start_line, self.span.end_line, self.span.start_byte, self.span.end_byte],
+            "span": None if self.span is None else list(self.span),
             "measurements": dict(self.measurements),
         }
 
@@ -311,49 +309,25 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        return {
-            "verdict": self.verdict.value,
-            "reason": self.reason,
-            "level": self.level,
-            "tier": self.tier,
-            "coverage": self.coverage.value,
-            "origin": self.origin,
-            "counterexample": self.counterexample,
-            "share": self.share,
-            "calls": self.calls,
-            "effects": list(self.effects),
-            "notes": list(self.notes),
-            "claims": self.claims,
-            "refuted": self.refuted,
-            "spent": self.spent,
-            "replaced": self.replaced,
-            "alone": self.alone,
-            "decided_by": self.decided_by,
-        }
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "not_yet"}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CheckReport:
         """Rebuild a report from `to_json`'s value; raise KeyError or ValueError if it is malformed."""
-        return cls(
-            verdict=Verdict(value["verdict"]),
-            reason=str(value["reason"]),
-            level=str(value["level"]),
-            tier=str(value["tier"]),
-            coverage=Coverage(value["coverage"]),
-            origin=str(value["origin"]),
-            counterexample=str(value["counterexample"]),
-            share=float(value["share"]),
-            calls=int(value["calls"]),
-            effects=tuple(str(effect) for effect in value["effects"]),
-            notes=tuple(str(note) for note in value["notes"]),
-            claims=str(value["claims"]),
-            refuted=bool(value["refuted"]),
-            spent=bool(value["spent"]),
-            replaced=bool(value["replaced"]),
-            alone=bool(value["alone"]),
-            decided_by=str(value["decided_by"]),
-        )
+        names = {item.name: str(item.type) for item in fields(cls) if item.name != "not_yet"}
+        return cls(**{name: _READ[kind](value[name]) for name, kind in names.items()})
 
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "Verdict": Verdict,
+    "Coverage": Coverage,
+    "tuple[str, ...]": lambda texts: tuple(map(str, texts)),
+}
 
 # Verdicts that convict.
 CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})

@@ -6,7 +6,7 @@ chunk one standard deviation of the candidates' distances back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codeguard.errors import ConfigError
@@ -124,13 +124,11 @@ DEFAULTS: Mapping[str, Weight] = {
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
-    "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.hidden-text": Weight(1.5, "one step from being run"),
     "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(
@@ -177,15 +175,12 @@ FLAWS: Mapping[Severity, Weight] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The effective weights: the defaults, some of them overridden or scaled by a factor.
+    """The effective weights: the defaults, some of them overridden.
 
-    Keys are `signal.rule`. A rule without an entry in the table has the weight it declares itself
-    (`own`), or else that of its severity.
+    Keys are `signal.rule`. A rule without an entry in the table has the weight of its severity.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)
-    factors: Mapping[str, float] = field(default_factory=dict)
-    own: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.overrides.items():
@@ -193,20 +188,14 @@ class Weights:
                 raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
 
     def __getitem__(self, key: str) -> float:
-        """Return the weight of a rule; raise ConfigError if neither the table nor its signal has one."""
-        if key not in self.overrides and key not in DEFAULTS and key not in self.own:
+        """Return the weight of a rule; raise ConfigError if the table has none."""
+        if key not in self.overrides and key not in DEFAULTS:
             raise ConfigError(f"weight {key!r}", got="none", expected="a rule that a registered signal has")
         return self.of(key, Severity.INFO)
 
     def of(self, key: str, severity: Severity) -> float:
         """Return the weight of a rule of this severity."""
-        if key in self.overrides:
-            value = float(self.overrides[key])
-        elif key in DEFAULTS or key not in self.own:
-            value = default(key, severity).value
-        else:
-            value = self.own[key]
-        return value * self.factors.get(key, 1.0)
+        return float(self.overrides[key]) if key in self.overrides else default(key, severity).value
 
     def found(self, key: str, usual: Severity, seen: Severity) -> float:
         """Return the weight of a match of a rule whose usual severity it may not have.
@@ -215,16 +204,8 @@ class Weights:
         that of the match's severity.
         """
         if key.partition(".")[0] == INSECURE and key not in self.overrides:
-            return default(key, seen).value * self.factors.get(key, 1.0)
+            return default(key, seen).value
         return self.of(key, usual) * 0.5 ** max(0, usual - seen)
-
-    def with_own(self, own: Mapping[str, float]) -> Weights:
-        """Return these weights plus those that rules without an entry declare themselves."""
-        return Weights(self.overrides, self.factors, {**self.own, **own})
-
-    def scaled(self, keys: Iterable[str], factor: float) -> Weights:
-        """Return these weights with those of `keys` multiplied by `factor`."""
-        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)}, self.own)
 
 
 def default(key: str, severity: Severity) -> Weight:

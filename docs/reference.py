@@ -13,7 +13,7 @@ from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.cli.config import KEYS, as_toml, settings_table
 from codeguard.config import Settings
-from codeguard.reports.verdicts import verdict_table
+from codeguard.reports.rules_page import verdict_table
 from codeguard.sandbox.inside import syscalls
 from codeguard.weights import DEFAULTS
 
@@ -37,8 +37,8 @@ def _lines() -> Iterator[str]:
         assert command is not None
         yield from _command(f"codeguard {name}", command)
     yield from ("", "## Configuration", "")
-    yield "`config.toml` in your configuration directory, or `--config FILE`. `codeguard config init` writes one,"
-    yield "`codeguard config show` says what is in force."
+    yield "`config.toml` in your configuration directory, or `--config FILE`; `codeguard config show` says what is"
+    yield "in force."
     yield from ("", "| key | default | meaning |", "|---|---|---|")
     for key, value in settings_table(Settings()).items():
         yield f"| `{key}` | `{as_toml(value)}` | {KEYS[key]} |"
@@ -48,7 +48,7 @@ def _lines() -> Iterator[str]:
         yield _rule(item.id, item.rule)
     yield from ("", "## Weights", "")
     yield "A penalty is in units of the ranking's standardised distance. A rule without a row weighs by its severity;"
-    yield "`codeguard signals` lists what is in force, `[defense.weights]` overrides it."
+    yield "`[defense.weights]` overrides it."
     yield from ("", "| key | weight | reason |", "|---|---|---|")
     for key, weight in DEFAULTS.items():
         yield f"| `{key}` | {weight.value:+g} | {_cell(weight.reason)} |"

@@ -13,6 +13,7 @@ from codeguard.models import Chunk
 from codeguard.ranking.evaluation import DefenseEvaluator, Evaluation, Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.signals import load_all
+from codeguard.weights import Weights
 from experiments.corpus.queries import Query
 from experiments.workbench import DATA, POISON, TRUSTED, UNKNOWN, Workbench
 
@@ -84,7 +85,10 @@ def sweep(keys: Sequence[str]) -> list[Setting]:
     default = DefenseConfig()
     groups = [(key, [key]) for key in keys] + [("all", list(keys))]
     return [
-        Setting(f"{name} × {scale:g}", replace(default, weights=default.weights.scaled(group, scale)))
+        Setting(
+            f"{name} × {scale:g}",
+            replace(default, weights=Weights({key: default.weights[key] * scale for key in group})),
+        )
         for scale in SCALES
         for name, group in groups
     ]

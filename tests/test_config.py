@@ -84,9 +84,9 @@ def test_switches_and_disabled_signals() -> None:
     ]
 
 
-def test_scaling_a_weight_leaves_the_others() -> None:
-    weights = Weights().scaled(["behavior.fail"], 0.5)
-    assert weights["behavior.fail"] == DEFAULTS["behavior.fail"].value / 2
+def test_overriding_a_weight_leaves_the_others() -> None:
+    weights = Weights({"behavior.fail": 1.5})
+    assert weights["behavior.fail"] == 1.5
     assert all(weights[key] == DEFAULTS[key].value for key in DEFAULTS if key != "behavior.fail")
     with pytest.raises(ConfigError, match="a registered signal has"):
         weights["a.third.party"]
@@ -95,5 +95,4 @@ def test_scaling_a_weight_leaves_the_others() -> None:
 def test_a_rule_without_an_entry_weighs_by_its_severity() -> None:
     assert Weights().of("theirs.rule", Severity.MEDIUM) == BY_SEVERITY[Severity.MEDIUM].value
     assert Weights({"theirs.rule": 2.0}).of("theirs.rule", Severity.MEDIUM) == 2.0
-    assert Weights().scaled(["theirs.rule"], 0.5).of("theirs.rule", Severity.HIGH) == 0.5
     assert Weights().of("behavior.fail", Severity.LOW) == DEFAULTS["behavior.fail"].value

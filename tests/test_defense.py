@@ -29,7 +29,8 @@ from codeguard.ranking.defense import Candidate, DefenseManager, settled
 from codeguard.ranking.scoring import is_demoted
 from codeguard.ranking.signals import load_all, load_signals
 from codeguard.ranking.signals.base import Moment, SignalServices, Subject
-from codeguard.trust import build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import verify_unsigned
 from codeguard.weights import DEFAULTS
 
 

@@ -7,7 +7,7 @@ import pytest
 from codeguard.errors import ConfigError
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
 from codeguard.ranking.evaluation import DefenseEvaluator, Proportion
-from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
+from codeguard.ranking.reranking import Ranked, Ranking, one_per_file, rank
 
 
 def ranking() -> Ranking:
@@ -20,7 +20,7 @@ def ranking() -> Ranking:
         )
         evidence = (Evidence("t", "r", penalty, "why"),)
         candidates.append(
-            Judged(str(position), chunk, Trust.UNLISTED, position / 10, float(position), evidence)
+            Ranked(str(position), chunk, Trust.UNLISTED, position / 10, float(position), evidence)
         )
     retained, dropped, baseline = rank(candidates)
     return Ranking(

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
-from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE, _unit
+from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE
 
 pytestmark = pytest.mark.ci
 
@@ -332,17 +331,6 @@ def test_an_interrupted_index_goes_on_where_it_was(corpus: Path, stage: str) -> 
     assert not after.warnings
 
 
-def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> None:
-    with open_guard(corpus) as guard:
-        report = guard.index([corpus], quarantine=True)
-        assert report.quarantined == 1
-        assert "theirs/wrong.py" not in {
-            item.chunk.path for item in guard.query(QUERY, defense=False).ranking
-        }
-        assert guard.index([corpus]).quarantined == 0
-        assert "theirs/wrong.py" in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
-
-
 def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,7 +395,7 @@ def test_cached_verdicts_are_used_and_forged_ones_are_not(corpus: Path, guard: C
     with open_guard(corpus) as other, pytest.raises(StoreError, match="not of this installation"):
         other.index([corpus])
     with open_guard(corpus, shared_state=(str(corpus.parent / "store"),)) as other:
-        assert other.index([corpus]).checked > 0
+        assert other.index([corpus], rebuild=True).checked > 0
 
 
 def test_checks_that_fail_are_named_and_made_again(
@@ -460,9 +448,13 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     assert distances == pytest.approx({item.id: item.distance for item in before.ranking}, abs=1e-5)
 
 
-def test_a_vector_of_the_store_without_a_direction_is_none() -> None:
-    vectors = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
-    (found,) = _unit({id_: np.array(vector, np.float32) for id_, vector in vectors.items()}).items()
+def test_a_vector_of_the_store_without_a_direction_is_none(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
+    vectors = {id_: np.array(vector, np.float32) for id_, vector in rows.items()}
+    monkeypatch.setattr(VectorStore, "embeddings", lambda store, ids: vectors)
+    (found,) = guard._parts()[1]._unit_vectors(list(vectors)).items()
     assert found[0] == "right"
     assert found[1].tolist() == pytest.approx([0.6, 0.8])
 
@@ -478,40 +470,10 @@ def test_rows_are_counted_again_once_the_store_changes(
     before = len(counted)
     assert guard.query(QUERY).warnings == first.warnings
     assert len(counted) == before
-    rows = guard.workspace.exclusive_vectors
-    with rows() as vectors:
-        vectors.delete(sorted(vectors.ids())[:1])
+    vectors = guard.workspace.vectors
+    vectors.delete(sorted(vectors.ids())[:1])
     for _ in range(2):
         assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
-
-
-def test_the_model_computes_while_the_words_are_looked_up(
-    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = guard.query(QUERY)
-    catalog, embedding = guard.workspace.catalog, guard.workspace.embedding
-    embed, search = embedding.embed, catalog.lexical_scores
-    beside = guard._parts()[1]._beside
-    submit = beside.submit
-    held, begun, met = threading.Event(), threading.Event(), []
-
-    def looked_up(query: str, count: int) -> dict[str, float]:
-        with catalog._lock:
-            held.set()
-            met.append(begun.wait(5))
-            return search(query, count)
-
-    def submitted(work, *asked):  # type: ignore[no-untyped-def]
-        found = submit(work, *asked)
-        if "scores" in work.__name__:
-            assert held.wait(5)
-        return found
-
-    monkeypatch.setattr(beside, "submit", submitted)
-    monkeypatch.setattr(embedding, "embed", lambda texts: begun.set() or embed(texts))
-    monkeypatch.setattr(catalog, "lexical_scores", looked_up)
-    assert guard.query(QUERY) == before
-    assert met == [True]
 
 
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:

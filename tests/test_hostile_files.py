@@ -1,22 +1,24 @@
-"""A third party's detector that a file can make hang, swell or die: everybody finishes, names it and goes on."""
+"""A detector that a file can make hang, swell or die: everybody finishes, names it and goes on."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from lexical_settings import lexical_settings
 
-from codeguard.analysis import Reading
-from codeguard.analysis.rules import DetectorContext, Match, Rule
+from codeguard import analysis
+from codeguard.analysis import Reading, rules
+from codeguard.analysis.engine import engine_version
+from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
 from codeguard.audit.run import AuditOptions, audit
@@ -38,35 +40,28 @@ BOUND = {
 }  # fmt: skip
 
 
-class Hostile:
-    """Sees the word MARK; does what a text says."""
-
-    name: ClassVar[str] = "hostile"
-    summary: ClassVar[str] = "sees MARK"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        text = reading.text
-        while "'LOOP" in text:
-            pass
-        while "'DEAF" in text:
-            ctypes.CDLL(None).qsort((ctypes.c_char * 8)(), 1 << 40, 0, ctypes.CDLL(None).memcmp)
-        while "'SWALLOW" in text:
-            with contextlib.suppress(BaseException):
-                while True:
-                    pass
-        if "'ALLOCATE" in text:
-            bytearray(4 << 30)
-        if "'LEAVE" in text:
-            os._exit(0)
-        if "'RAISE" in text:
-            raise ValueError("no")
-        if "'MARK" in text:
-            yield Match("mark", text.index("MARK"), text.index("MARK") + 4, "seen")
+def inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """See the word MARK; do what a text says."""
+    text = reading.text
+    while "'LOOP" in text:
+        pass
+    while "'DEAF" in text:
+        ctypes.CDLL(None).qsort((ctypes.c_char * 8)(), 1 << 40, 0, ctypes.CDLL(None).memcmp)
+    while "'SWALLOW" in text:
+        with contextlib.suppress(BaseException):
+            while True:
+                pass
+    if "'ALLOCATE" in text:
+        bytearray(4 << 30)
+    if "'LEAVE" in text:
+        os._exit(0)
+    if "'RAISE" in text:
+        raise ValueError("no")
+    if "'MARK" in text:
+        yield Match("mark", text.index("MARK"), text.index("MARK") + 4, "seen")
 
 
-SIGNAL = Hostile()
+SIGNAL = FileSignal("hostile", "sees MARK", (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),), inspect)
 
 
 @dataclass(frozen=True)
@@ -81,12 +76,16 @@ class Ran:
     kept: int
 
 
-def install(site: Path) -> None:
-    """Install the detector the way a third party's is: an entry point that worker processes find, too."""
-    info = site / "third_party-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[codeguard.signals]\nhostile = test_hostile_files:SIGNAL\n")
+def install(site: Path) -> Path:
+    """Return a folder with the detector; worker processes find it in a copy of the package."""
+    own = Path(rules.__path__[0]).parent
+    copy = site / "codeguard"
+    shutil.copytree(own, copy / "analysis", ignore=shutil.ignore_patterns("__pycache__"))
+    for item in own.parent.iterdir():
+        if item.name not in ("analysis", "__pycache__"):
+            (copy / item.name).symlink_to(item)
+    (copy / "analysis" / "rules" / "hostile.py").write_text("from test_hostile_files import SIGNAL\n")
+    return copy / "analysis" / "rules"
 
 
 def settings_of(root: Path) -> Settings:
@@ -97,7 +96,7 @@ def settings_of(root: Path) -> Settings:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     root = tmp_path_factory.mktemp("corpus")
     list(chunked(default_workers(), [("before.py", b"x = 1\n")]))  # a worker that began without the detector
-    install(root / "site")
+    found_in = install(root / "site")
     (root / "files").mkdir()
     for number, word in enumerate((*HOSTILE, "MARK", "PLAIN")):
         text = f"import json\n\n\ndef load_{number}(path):\n    return json.load(path), '{word}'\n"
@@ -106,6 +105,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
+        patch.setattr(rules, "__path__", [str(found_in)])
+        patch.setattr(
+            analysis, "__path__", [str(found_in.parent)]
+        )  # what workers are asked for is of one version
+        engine_version.cache_clear()
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])
@@ -122,6 +126,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             drop = guard.query("load json from a path", k=20, mode="drop")
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         found = audit([root / "files"], AuditOptions(behavior=False), settings_of(root / "none"))
+    engine_version.cache_clear()
     return Ran(report, query, again, drop, found, kept)
 
 

@@ -156,15 +156,6 @@ def test_a_rolled_back_file_leaves_no_word(tmp_path: Path) -> None:
         assert symbols(catalog, "parse response") == []
 
 
-def test_a_catalog_of_the_version_before_is_given_its_index(tmp_path: Path) -> None:
-    catalog_with(tmp_path / "c", PARSE).close()
-    old = sqlite3.connect(tmp_path / "c")
-    old.executescript("DROP TABLE lexical; DROP TABLE lexical_ids; PRAGMA user_version = 1")
-    old.close()
-    with Catalog(tmp_path / "c", KEY) as catalog:
-        assert symbols(catalog, "parse response") == ["parseHTTPResponse"]
-
-
 def test_a_word_in_the_name_counts_for_more_than_in_the_body() -> None:
     filler = " ".join(f"filler{number}" for number in range(30))
     named = IndexedText("named", "invoice", f"{filler} other words here")

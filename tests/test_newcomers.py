@@ -1,14 +1,12 @@
-"""What CONTRIBUTING promises: a format, an embedding, a language, a signal, a rule, an attack is one new file.
+"""What CONTRIBUTING promises: a format, a language, a signal, a rule, an attack is one new file.
 
 Each test writes that file (a rule: with its text) into a folder of its own, lets the package look there
-as well, and finds the newcomer at work with nothing else touched. Signals and embeddings come from an installed
-distribution, too.
+as well, and finds the newcomer at work with nothing else touched.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,24 +14,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click.testing import CliRunner
 
 from codeguard import reports
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
-from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
-from codeguard.analysis.rules.insecure.engine import load_checks
-from codeguard.audit import rules as audit_rules
-from codeguard.config import DefenseConfig
-from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
-from codeguard.errors import ConfigError, EmbeddingError
-from codeguard.index import embedding
-from codeguard.index.embedding import available_embeddings, open_embedding
+from codeguard.analysis.rules.insecure import RuleIndex as Checks
+from codeguard.analysis.rules.insecure import load_checks
+from codeguard.corpus.chunking import chunk_file, languages, registry
+from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.index.static_evidence import StaticEvidence
-from codeguard.models import Trust
-from codeguard.ranking.defense import DefenseManager
-from codeguard.ranking.signals import load_all, load_signals
-from codeguard.ranking.signals.base import Subject
+from codeguard.models import Severity, Trust
 from codeguard.weights import Weights
 from experiments import attacks
 
@@ -95,148 +85,39 @@ def test_a_format_is_one_file(add: Add, tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.returncode) == ("m.py,1,audit.inline-ignore", 1), done.stderr
 
 
-EMBEDDING = """
-import numpy as np
-from codeguard.index.embedding.base import EmbeddingKind, unit_rows
-
-
-class Length:
-    identity, dimension, note = "length@1", 2, ""
-
-    def __init__(self, scale):
-        self.scale = float(scale or 1)
-
-    def embed(self, texts):
-        return unit_rows(np.array([[len(text) * self.scale, 1.0] for text in texts]))
-
-
-KIND = EmbeddingKind(
-    "length", open=lambda options: Length(options.model), state=lambda options: (True, "counts"), takes_model=True
-)
-"""
-
-
-def test_an_embedding_is_one_file(add: Add) -> None:
-    add(embedding, "length.py", EMBEDDING)
-    opened = open_embedding("length:2")
-    assert opened.embed(["ab"])[0].tolist() == pytest.approx([4 / 17**0.5, 1 / 17**0.5])
-    assert ("length:MODEL", True, "counts") in [
-        (item.name, item.available, item.detail) for item in available_embeddings()
-    ]
-    with pytest.raises(EmbeddingError, match="length:MODEL"):
-        open_embedding("length")
-
-
-def test_an_embedding_comes_from_another_distribution(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed(EMBEDDING, f"[codeguard.embeddings]\nlength = newcomer_{tmp_path.name}:KIND\n")
-    assert open_embedding("length:1").identity == "length@1"
-    assert "length:MODEL" in [item.name for item in available_embeddings()]
-
-
-def test_an_embedding_of_another_distribution_that_is_none_is_refused(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed("KIND = 3\n", f"[codeguard.embeddings]\nlength = newcomer_{tmp_path.name}:KIND\n")
-    with pytest.raises(EmbeddingError, match="expected an EmbeddingKind named 'length'"):
-        open_embedding("length:1")
-
-
-def test_a_language_is_one_file(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A worker process looks into the folder of the package alone, where a newcomer would lie.
-    monkeypatch.setattr("codeguard.corpus.chunking.isolation.in_worker", lambda: True)
-    add(
-        grammars,
-        "toy.py",
-        "from codeguard.corpus.chunking.base import Grammar, Role\n"
-        "GRAMMAR = Grammar(name='toy', extensions=('.toy',), wheel='tree-sitter-python',\n"
-        "    module='tree_sitter_python', roles={'function_definition': Role.FUNCTION},\n"
-        "    blocks=frozenset({'module', 'block'}))\n",
+def test_a_language_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A worker process has the shipped rows alone.
+    monkeypatch.setattr("codeguard.corpus.chunking.cutting.in_worker", lambda: True)
+    toy = Grammar(
+        name="toy",
+        extensions=(".toy",),
+        wheel="tree-sitter-python",
+        roles={"function_definition": Role.FUNCTION},
+        blocks=frozenset({"module", "block"}),
     )
-    for kept in vars(registry).values():
-        getattr(kept, "cache_clear", lambda: None)()
-    try:
-        assert "toy" in [item.name for item in languages()]
-        file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
-        assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
-    finally:
-        for kept in vars(registry).values():
-            getattr(kept, "cache_clear", lambda: None)()
+    monkeypatch.setattr(registry, "GRAMMARS", (*registry.GRAMMARS, toy))
+    assert "toy" in [item.name for item in languages()]
+    file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
+    assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
 
 
-SIGNAL = """
-from codeguard.analysis.rules import Match, Rule
-from codeguard.models import Confidence, Evidence, Severity
-from codeguard.ranking.signals.base import Moment
-
-
-class Shouting:
-    name, summary, needs, intent = "shouting", "sees capitals", frozenset(), True
-    rules = (Rule("loud", "all capitals", Severity.MEDIUM, Confidence.LOW, weight=0.7),
-             Rule("plain", "no weight of its own", Severity.LOW, Confidence.LOW))
-
-    def inspect(self, reading, context):
-        at = reading.text.find("LOUD")
-        if at >= 0:
-            yield Match("loud", at, at + 4, "loud")
-            yield Match("plain", at, at + 4, "plain")
-
-
-class Long:
-    name, summary, needs, moment = "long", "sees long chunks", frozenset(), Moment.QUERY
-    rules = (Rule("chunk", "a long chunk", Severity.LOW, Confidence.LOW, weight=0.4),)
-
-    def examine(self, subject, context):
-        rule = "chunk" if len(subject.chunk.text) < 1000 else "unknown"
-        yield Evidence("long", rule, context.weights[f"long.{rule}"], "long")
-
-
-FILES, CHUNKS = Shouting(), Long()
-"""
-
-
-def test_a_signal_comes_from_another_distribution_with_weights_of_its_own(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    module = f"newcomer_{tmp_path.name}"
-    installed(SIGNAL, f"[codeguard.signals]\nshouting = {module}:FILES\nlong = {module}:CHUNKS\n")
-    assert {"shouting", "long"} <= {item.name for item in load_all()}
-    audit_rules._signals_of_intent.cache_clear()
-    try:
-        assert [audit_rules.kind_of_rule(rule) for rule in ("shouting.loud", "long.chunk")] == [
-            "intent",
-            "flaw",
-        ]
-    finally:
-        audit_rules._signals_of_intent.cache_clear()
-    file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")
+def test_a_detector_is_one_file(add: Add) -> None:
+    add(
+        rules,
+        "shouting.py",
+        "from codeguard.analysis.rules import FileSignal, Match, Rule\n"
+        "from codeguard.models import Confidence, Severity\n"
+        "RULES = (Rule('loud', 'all capitals', Severity.MEDIUM, Confidence.LOW),)\n"
+        "def inspect(reading, context):\n"
+        "    at = reading.text.find('LOUD')\n"
+        "    if at >= 0:\n"
+        "        yield Match('loud', at, at + 4, 'loud')\n"
+        "SIGNAL = FileSignal('shouting', 'sees capitals', RULES, inspect)\n",
+    )
     (signal,) = [item for item in load_file_signals() if item.name == "shouting"]
-    static = StaticEvidence(Weights(), file_signals=[signal])
-    found = static(file.chunks[0], file, Trust.UNLISTED)
-    assert {(item.id, item.penalty) for item in found} == {("loud", 0.7), ("plain", 0.1)}
-    configured = StaticEvidence(Weights({"shouting.loud": 2.0}), file_signals=[signal])
-    assert max(item.penalty for item in configured(file.chunks[0], file, Trust.UNLISTED)) == 2.0
-    (chunks,) = [item for item in load_signals() if item.name == "long"]
-    manager = DefenseManager(DefenseConfig(), signals=[chunks])
-    (item,) = manager.evidence(Subject(file.chunks[0], file, Trust.UNLISTED))
-    assert (item.id, item.penalty) == ("chunk", 0.4)
-    listed = json.loads(_run("signals", "--format", "json"))["signals"]
-    assert [row["weight"] for row in listed if row["signal"] == "long"] == [0.4]
-
-
-def test_a_weight_that_nobody_has_is_an_error_and_not_zero(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed(SIGNAL, f"[codeguard.signals]\nlong = newcomer_{tmp_path.name}:CHUNKS\n")
-    (chunks,) = [item for item in load_signals() if item.name == "long"]
-    file = chunk_file("m.py", b"def f():\n    return '" + b"x" * 2000 + b"'\n")
-    manager = DefenseManager(DefenseConfig(), signals=[chunks])
-    (item,) = manager.evidence(Subject(file.chunks[0], file, Trust.UNLISTED))
-    assert item.id == "detector_error"
-    assert "long.unknown" in item.reason
-    with pytest.raises(ConfigError, match=r"weight 'no\.such'"):
-        Weights()["no.such"]
+    file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")
+    found = StaticEvidence(Weights(), file_signals=[signal])(file.chunks[0], file, Trust.UNLISTED)
+    assert [(item.id, item.penalty) for item in found] == [("loud", Weights().of("", Severity.MEDIUM))]
 
 
 def test_a_rule_is_rows_in_one_file(add: Add) -> None:
@@ -270,11 +151,3 @@ def test_an_attack_is_one_file(add: Add) -> None:
     finally:
         for kept in vars(registry_of_attacks).values():
             getattr(kept, "cache_clear", lambda: None)()
-
-
-def _run(*words: str) -> str:
-    from codeguard.cli import main
-
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 0, done.output
-    return done.stdout

@@ -16,11 +16,11 @@ from codeguard.models import (
     Trust,
     text_digest,
 )
-from codeguard.ranking.reranking import Judged, distinct, one_per_file, rank, represented
+from codeguard.ranking.reranking import Ranked, distinct, one_per_file, rank, represented
 from codeguard.ranking.scoring import standardise
 
 
-def judged(name: str, distance: float, penalty: float = 0.0, **options: object) -> Judged:
+def judged(name: str, distance: float, penalty: float = 0.0, **options: object) -> Ranked:
     convicts = bool(options.get("convicts", False))
     rule = str(options.get("rule", "some"))
     trust = options.get("trust", Trust.UNLISTED)
@@ -34,10 +34,10 @@ def judged(name: str, distance: float, penalty: float = 0.0, **options: object) 
     evidence = (
         Evidence("test", rule, penalty, "because", convicts=convicts, demotes=demotes, severity=severity),
     )
-    return Judged(name, chunk, trust, distance, distance, evidence)
+    return Ranked(name, chunk, trust, distance, distance, evidence)
 
 
-def order(candidates: list[Judged], **options: str) -> list[str]:
+def order(candidates: list[Ranked], **options: str) -> list[str]:
     retained, _, _ = rank(candidates, **options)  # type: ignore[arg-type]
     return [item.id for item in retained]
 
@@ -85,9 +85,9 @@ def test_order_penalty_lets_an_irrelevant_trusted_chunk_win() -> None:
         (judged("grave_finding", 0.0, 1.0, severity=Severity.CRITICAL), True),
         (judged("detector_failed_on_trusted", 0.0, 0.0, rule=DETECTOR_ERROR, trust=Trust.TRUSTED), True),
     ],
-    ids=lambda value: value.id if isinstance(value, Judged) else str(value),
+    ids=lambda value: value.id if isinstance(value, Ranked) else str(value),
 )
-def test_mode_drop_removes(candidate: Judged, kept: bool) -> None:
+def test_mode_drop_removes(candidate: Ranked, kept: bool) -> None:
     retained, dropped, baseline = rank([candidate], mode="drop")
     assert [item.id for item in retained] == ([candidate.id] if kept else [])
     assert [item.id for item in dropped] == ([] if kept else [candidate.id])
@@ -168,7 +168,7 @@ DISTINCT = {
 
 @pytest.mark.parametrize(("candidates", "expected"), DISTINCT.values(), ids=DISTINCT)
 def test_the_top_k_are_different_texts(
-    candidates: list[Judged], expected: list[tuple[str, list[str]]]
+    candidates: list[Ranked], expected: list[tuple[str, list[str]]]
 ) -> None:
     retained, _, _ = rank(candidates)
     top = distinct(retained, 5)

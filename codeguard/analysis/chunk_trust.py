@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codeguard.analysis.python.bindings import module_bindings
 from codeguard.models import Chunk, SourceFile, Trust
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 
 
 def trust_in_file(manifest: VerifiedManifest | None, chunk: Chunk, file: SourceFile) -> Trust:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,22 +28,14 @@ from codeguard.analysis.observations import (
     observe_match,
     rules_failed,
 )
-from codeguard.analysis.own_checks import (
-    file_kind,
-    foreign_cells,
-    inline_ignores,
-    is_notebook,
-    is_python,
-    limit_met,
-    syntax,
-)
 from codeguard.analysis.python.test_files import marked
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match
+from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSignal, Match
+from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, code_in_prose
-from codeguard.models import SourceFile, parts_digest
-from codeguard.syntax.unread import Failure
+from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
+from codeguard.syntax.unread import Failure, Limit
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
 
@@ -52,6 +43,18 @@ MATCHES = 5_000  # per detector and file
 RESERVED_S = 0.1  # seconds of the file's time reserved for each detector that has not run yet
 PROSE = frozenset({"markdown", "rst", "text"})
 ENGINE = ""  # name of the engine's own step
+SYNTAX = "syntax"
+INLINE_IGNORE = "inline-ignore"
+SHOWN = 5  # ranges of lines named in a reason
+MOST_IGNORES = 1_000  # in one file
+_SHEBANG = re.compile(r"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
+_NEARLY_PYTHON = (".pyx", ".pxd", ".pxi")
+_CYTHON = re.compile(r"^[ \t]*(?:cdef|cpdef|ctypedef|from [\w.]{1,99} cimport|cimport)\b", re.MULTILINE)
+_NOTEBOOK = re.compile(r'"cell_type"\s*:\s*"code"')
+_IGNORE = re.compile(
+    r"codeguard:[ \t]{0,8}ignore(?:\[[\w.,* \t-]{0,400}\])?[^\r\n]{0,400}",
+    re.IGNORECASE,
+)
 
 
 class Step(NamedTuple):
@@ -80,24 +83,10 @@ class Step(NamedTuple):
         return cls(str(signal), tuple(map(Observation.from_values, observations)), bool(lasting))
 
 
-@dataclass
-class _DetectorResult:
-    """The matches of one detector in one reading.
-
-    If a limit stopped it, `why` says which; `error` is an exception that it raised.
-    """
-
-    matches: list[Match] = field(default_factory=list)
-    why: str = ""
-    lasting: bool = True
-    error: Exception | None = None
-
-
 class Engine:
     """The detectors, ready to examine files.
 
-    `observe` yields the engine's own step first, then one step per detector in order. The step of a
-    detector whose services are not available is empty.
+    `observe` yields the engine's own step first, then one step per detector in order.
     """
 
     def __init__(self, signals: Iterable[FileSignal], context: DetectorContext) -> None:
@@ -115,8 +104,7 @@ class Engine:
         chosen = [item for item in self._signals if only is None or item.name in only]
         yield examination.own()
         for later, signal in zip(range(len(chosen) - 1, -1, -1), chosen, strict=True):
-            able = self._context.services.meet(signal.needs)
-            yield examination.step(signal, RESERVED_S * later) if able else Step(signal.name, ())
+            yield examination.step(signal, RESERVED_S * later)
 
 
 @dataclass(frozen=True)
@@ -169,30 +157,41 @@ class _Examination:
 
     def step(self, signal: FileSignal, reserved_s: float) -> Step:
         """Return the observations of a detector in the file and in the code inside it."""
-        whole = _matches(signal, self._reading, self._context, self._left.step(reserved_s))
-        found = self._observations(signal, whole, whole.matches)
-        lasting = whole.lasting and whole.error is None
-        for part in self._parts:
-            code = _matches(signal, part.reading, self._context, self._left.step(reserved_s))
+        found: list[Observation] = []
+        lasting = True
+        for part in (_Part(self._reading, int), *self._parts):
             known = {(item.signal, item.rule, item.place) for item in found}
-            seen = self._observations(signal, code, [part.in_file(item) for item in code.matches])
+            seen, again = self._seen(signal, part, self._left.step(reserved_s))
             found += [item for item in seen if (item.signal, item.rule, item.place) not in known]
-            lasting = lasting and code.lasting and code.error is None
+            lasting = lasting and again
         failed = list(self._failures(signal.name))
         return Step(signal.name, (*found, *self._limits(), *failed), lasting and not failed)
 
-    def _observations(
-        self, signal: FileSignal, found: _DetectorResult, matches: Sequence[Match]
-    ) -> list[Observation]:
-        reading = self._reading
+    def _seen(self, signal: FileSignal, part: _Part, deadline: Deadline) -> tuple[list[Observation], bool]:
+        """Return the observations of a detector in one part, and whether another run would give the same."""
+        reading, name = self._reading, signal.name
+        matches: list[Match] = []
         seen: list[Observation] = []
+        lasting = True
         try:
-            seen += all_observed(signal, reading, _with_tests_marked(signal, reading, matches))
+            with deadline:
+                for item in islice(signal.inspect(part.reading, self._context), MATCHES):
+                    matches.append(part.in_file(item))
+        except DeadlineError as error:
+            seen, lasting = [bound_met(f"the signal {name} gave {error}")], error.bound != WALL
+        except MemoryError:
+            seen = [bound_met(f"the signal {name} took more memory than a file is given")]
+        except Exception as error:  # hostile text meets code that did not expect it
+            seen, lasting = [detector_error(name, reading, error)], False
+        if len(matches) == MATCHES:
+            part.reading.unread.note(f"of {name} no more than {MATCHES:,} places were looked at")
+        # What tests contain on purpose is marked in tests.
+        tested = {rule.id for rule in signal.rules if rule.tested}
+        matches = [marked(reading, item) if item.rule in tested else item for item in matches]
+        try:
+            return [*all_observed(signal, reading, matches), *seen], lasting
         except Exception as error:  # the detector has no such rule
-            seen.append(detector_error(signal.name, reading, error))
-        if found.error is not None:
-            seen.append(detector_error(signal.name, reading, found.error))
-        return [*seen, bound_met(found.why)] if found.why else seen
+            return [detector_error(name, reading, error), *seen], lasting
 
     def _open_cells(self) -> list[Observation]:
         """Read the code cells of a notebook."""
@@ -264,31 +263,6 @@ class _Examination:
             yield rules_failed(group, self._reading, failed)
 
 
-def _matches(
-    signal: FileSignal, reading: Reading, context: DetectorContext, deadline: Deadline
-) -> _DetectorResult:
-    found = _DetectorResult()
-    try:
-        with deadline:
-            for item in islice(signal.inspect(reading, context), MATCHES):
-                found.matches.append(item)
-    except DeadlineError as error:
-        found.why, found.lasting = f"the signal {signal.name} gave {error}", error.bound != WALL
-    except MemoryError:
-        found.why = f"the signal {signal.name} took more memory than a file is given"
-    except Exception as error:  # third-party detectors may raise anything
-        found.error = error
-    if len(found.matches) == MATCHES:
-        reading.unread.note(f"of {signal.name} no more than {MATCHES:,} places were looked at")
-    return found
-
-
-def _with_tests_marked(signal: FileSignal, reading: Reading, matches: Sequence[Match]) -> Sequence[Match]:
-    """Return the matches; those of rules about what tests contain on purpose are marked in tests."""
-    tested = {rule.id for rule in signal.rules if rule.tested}
-    return [marked(reading, item) if item.rule in tested else item for item in matches]
-
-
 def _unfinished(group: str, reading: Reading, error: BaseException) -> Observation:
     return (
         bound_met(str(error)) if isinstance(error, DeadlineError) else detector_error(group, reading, error)
@@ -300,70 +274,94 @@ def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     return (file.sha256, file.language, file_kind(file), *(("gave up",) if gave_up(file) else ()))
 
 
-def signal_version(signal: FileSignal) -> str:
-    """Return a digest of all code and data that a detector's matches depend on, including the engine's.
-
-    A detector that imports another one's code changes with it; one that does not keeps its version.
-    """
-    module = sys.modules.get(type(signal).__module__)
-    name = getattr(module, "__name__", "")
-    package = f"{analysis.__name__}.rules."
-    if not name.startswith(package):
-        file = getattr(module, "__file__", None)
-        own = _digest_of((Path(file),)) if isinstance(file, str) else ""
-        return parts_digest(engine_version(), own)
-    return parts_digest(
-        engine_version(), *map(_rules_digest, sorted(_used_by(name.removeprefix(package).split(".")[0])))
+def is_python(file: SourceFile) -> bool:
+    """Return whether a file of an unknown language is read as Python: Cython, or by its `#!` line."""
+    return file.language == "text" and (
+        file.path.lower().endswith(_NEARLY_PYTHON) or _SHEBANG.match(file.text) is not None
     )
+
+
+def is_notebook(file: SourceFile) -> bool:
+    """Return whether a file is a notebook, by its name or by its content."""
+    return file.language == "text" and (
+        file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
+    )
+
+
+def file_kind(file: SourceFile) -> str:
+    """Return the kind that decides how a file is read: its language, or `notebook` and the like."""
+    return "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
+
+
+def syntax(reading: Reading) -> Iterator[Match]:
+    """Yield a match if a Python file does not parse, with the lines that are not examined."""
+    if not reading.syntax_error or not reading.text.strip():
+        return
+    ranges = reading.unparsed
+    shown = ", ".join(_lines(first, last) for first, last in ranges[:SHOWN])
+    more = f" and {len(ranges) - SHOWN} more" if len(ranges) > SHOWN else ""
+    missing = f"; not looked at: {shown}{more}" if ranges else "; all of its statements do by themselves"
+    first = ranges[0][0] if ranges else 1
+    start = reading.line_starts[min(first, len(reading.line_starts)) - 1]
+    # Cython declarations are not Python and cannot be imported, so syntax errors are normal there.
+    cython = reading.file.path.lower().endswith(_NEARLY_PYTHON) and _CYTHON.search(reading.text) is not None
+    # A bound that the parser met is reported by itself, as `audit.not-fully-read`.
+    what = reading.syntax_error.rpartition(" in line ")[0]
+    reported = bool(what) and any(what in limit.what for limit in reading.unread.limits)
+    severity = Severity.LOW if cython or reported else None
+    reason = f"does not parse ({reading.syntax_error}){missing}"
+    measured = {MISSING_LINES: len(ranges)} if ranges else {}
+    yield Match(SYNTAX, start, start, reason, severity, measurements=measured)
+
+
+def limit_met(reading: Reading, limit: Limit) -> Match:
+    """Return the match for a limit that a reader or detector exceeded."""
+    start = reading.line_starts[min(max(limit.line, 1), len(reading.line_starts)) - 1]
+    where = f" (line {limit.line})" if limit.line else ""
+    return Match(NOT_FULLY_READ, start, start, f"{limit.what}{where}")
+
+
+def foreign_cells(reading: Reading) -> Iterator[Match]:
+    """Yield the notebook cells whose code is read as text."""
+    if reading.notebook is None:
+        reason = "a notebook that is no JSON is looked at as text: no rule about code sees it"
+        yield Match(NOT_FULLY_READ, 0, 0, reason)
+        return
+    for start in reading.notebook.shown[:1]:
+        reason = "an output that a browser runs: only rules for JavaScript, which are few, see it"
+        yield Match(NOT_FULLY_READ, start, start, reason)
+    for start in reading.notebook.foreign[:SHOWN]:
+        reason = "a cell in another language is looked at as text: no rule about code sees it"
+        yield Match(NOT_FULLY_READ, start, start, reason, Severity.LOW)
+
+
+def inline_ignores(reading: Reading) -> Iterator[Match]:
+    """Yield the comments (in prose, all positions) that ask the audit to ignore something."""
+    if "codeguard:" not in reading.text.lower():
+        return
+    count = 0
+    for segment in reading.segments:
+        if segment.kind in (SegmentKind.COMMENT, SegmentKind.PROSE):
+            for match in _IGNORE.finditer(reading.text[segment.start : segment.end]):
+                count += 1
+                if count > MOST_IGNORES:
+                    return
+                start, end = segment.start + match.start(), segment.start + match.end()
+                yield Match(INLINE_IGNORE, start, end, "asks to be ignored, which no comment can decide")
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 @functools.cache
 def engine_version() -> str:
-    """Return a digest of the code of `analysis`, `flow` and `syntax` that all detectors share."""
-    folder = Path(analysis.__path__[0])
-    rules = folder / "rules"
-    shared = [path for path in _code_in(folder) if rules not in path.parents]
-    shared += [path for package in (flow, model_of_source) for path in _code_in(Path(package.__path__[0]))]
-    shared += [rules / name for name in ("base.py", "services.py")]
-    return _digest_of((*shared, *sorted(Path(corpus.__path__[0]).glob("*.py"))))
-
-
-_IMPORTED = re.compile(rb"codeguard\.analysis\.rules\.(\w+)")
-
-
-@functools.cache
-def _used_by(name: str) -> frozenset[str]:
-    """Return a built-in detector and those that it imports from, transitively."""
-    known, new = {name}, {name}
-    while new:
-        files = [path for item in new for path in _files_of(item) if path.suffix == ".py"]
-        named = {match.decode() for path in files for match in _IMPORTED.findall(path.read_bytes())}
-        new = {item for item in named if _files_of(item)} - known
-        known |= new
-    return frozenset(known)
-
-
-@functools.cache
-def _rules_digest(name: str) -> str:
-    return _digest_of(_files_of(name))
-
-
-def _files_of(name: str) -> tuple[Path, ...]:
-    """Return the files of a module or package of `rules`, including its data."""
-    rules = Path(analysis.__path__[0]) / "rules"
-    if (rules / name).is_dir():
-        return tuple(_code_in(rules / name))
-    return tuple(path for path in (rules / f"{name}.py", rules / f"{name}.toml") if path.is_file())
-
-
-def _code_in(folder: Path) -> list[Path]:
-    # The interpreter writes bytecode to temporary files first.
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-
-
-@functools.cache
-def _digest_of(files: tuple[Path, ...]) -> str:
+    """Return a digest of all code and data that the observations of a file depend on."""
+    packages = (analysis, flow, model_of_source)
+    paths = [path for package in packages for path in sorted(Path(package.__path__[0]).rglob("*"))]
     digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in (*paths, *sorted(Path(corpus.__path__[0]).glob("*.py"))):
+        # The interpreter writes bytecode to temporary files first.
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

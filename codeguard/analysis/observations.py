@@ -9,7 +9,7 @@ from typing import Any
 
 from codeguard import models
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules.base import MISSING_LINES, CorpusSignal, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.base import MISSING_LINES, FileSignal, Match, Rule, rules_of
 from codeguard.analysis.rules.secrets import hidden_in
 from codeguard.corpus import secrets
 from codeguard.models import DETECTOR_ERROR, Severity, text_digest
@@ -122,9 +122,7 @@ def observe_match(reading: Reading, match: Match, signal: str, rule: Rule) -> Ob
     )
 
 
-def all_observed(
-    signal: FileSignal | CorpusSignal, reading: Reading, matches: Sequence[Match]
-) -> list[Observation]:
+def all_observed(signal: FileSignal, reading: Reading, matches: Sequence[Match]) -> list[Observation]:
     """Return a detector's observations in a file, sorted by position.
 
     Raises:

@@ -8,86 +8,46 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from codeguard.analysis.observations import AUDIT
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspected, own_finding
 from codeguard.errors import ConfigError
 from codeguard.index.trusted_base import TrustedBase
-from codeguard.trust import read_limited, write_atomically
+from codeguard.trust.local import read_limited, write_atomically
 
 SCHEMA = "codeguard.baseline/1"
 MAX_BYTES = 50_000_000
-Key = tuple[str, str, str]  # rule, path, digest of the lines
+NOT_REVIEWED = "taken over as it was, not reviewed"
+Key = tuple[str, str, str]  # rule, path, digest of the lines: not the line itself, so that a finding may move
+Baseline = Mapping[Key, tuple[int, str]]  # how often a finding may occur, and why it is tolerated
+_FIELDS = {"rule": str, "path": str, "digest": str, "count": int, "reason": str}
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineEntry:
-    """One kind of finding in one file, how often it may occur, and why it is tolerated."""
-
-    rule: str
-    path: str
-    digest: str
-    count: int
-    reason: str
-
-    @property
-    def key(self) -> Key:
-        """The identity of a finding: without its line, so that it may move."""
-        return (self.rule, self.path, self.digest)
+def applied(baseline: Baseline, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings, overruling those that an entry with a reason names, up to its count."""
+    left = Counter({key: count for key, (count, reason) in baseline.items() if reason.strip()})
+    result = []
+    for item in findings:
+        key = _key(item)
+        if item.open and left[key] > 0:
+            left[key] -= 1
+            item = item.overruled(Standing.BASELINED, baseline[key][1])
+        result.append(item)
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """The entries of a baseline file. An entry without a reason overrules nothing."""
-
-    entries: tuple[BaselineEntry, ...] = ()
-
-    def apply(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings, overruling those that an entry names, up to its count."""
-        left = Counter({entry.key: entry.count for entry in self.entries if entry.reason.strip()})
-        reasons = {entry.key: entry.reason for entry in self.entries}
-        result = []
-        for item in findings:
-            key = key_of(item)
-            if item.open and left[key] > 0:
-                left[key] -= 1
-                item = item.overruled(Standing.BASELINED, reasons[key])
-            result.append(item)
-        return result
-
-    def updated(self, findings: Sequence[Finding], reason: str) -> Baseline:
-        """Return the baseline of these findings: reasons are kept, new entries get `reason`, old ones go.
-
-        Accepted and suppressed findings are not included: their reason is recorded elsewhere.
-        """
-        counts = Counter(
-            key_of(item) for item in findings if item.standing in (Standing.OPEN, Standing.BASELINED)
-        )
-        known = {entry.key: entry.reason for entry in self.entries if entry.reason.strip()}
-        return Baseline(
-            tuple(BaselineEntry(*key, counts[key], known.get(key, reason)) for key in sorted(counts))
-        )
-
-    def to_text(self) -> str:
-        """Return the file's text: one block per entry, sorted, so that diffs are readable."""
-        rows = [
-            {
-                "rule": entry.rule,
-                "path": entry.path,
-                "digest": entry.digest,
-                "count": entry.count,
-                "reason": entry.reason,
-            }
-            for entry in self.entries
-        ]
-        return json.dumps({"schema": SCHEMA, "entries": rows}, indent=1) + "\n"
-
-
-def key_of(item: Finding) -> Key:
-    """Return the key by which a baseline recognizes a finding."""
+def _key(item: Finding) -> Key:
     return (item.rule, item.path, item.text_digest)
+
+
+def baseline_text(baseline: Baseline) -> str:
+    """Return the file's text: one block per entry, sorted, so that diffs are readable."""
+    rows = [
+        dict(zip(_FIELDS, (*key, count, reason), strict=True))
+        for key, (count, reason) in sorted(baseline.items())
+    ]
+    return json.dumps({"schema": SCHEMA, "entries": rows}, indent=1) + "\n"
 
 
 def baseline_from_text(data: bytes, where: str) -> Baseline:
@@ -101,29 +61,21 @@ def baseline_from_text(data: bytes, where: str) -> Baseline:
     rows = value.get("entries")
     if not isinstance(rows, list):
         raise ConfigError(f"{where}: entries", got=type(rows).__name__, expected="a list")
-    entries = tuple(_entry(row, f"{where}: entry {number}") for number, row in enumerate(rows, 1))
-    keys = Counter(entry.key for entry in entries)
-    doubled = next((key for key, count in keys.items() if count > 1), None)
-    if doubled is not None:
-        raise ConfigError(f"{where} has two entries for {doubled[0]} in {doubled[1]!r}", expected="one")
-    return Baseline(entries)
-
-
-def _entry(row: Any, where: str) -> BaselineEntry:
-    if not isinstance(row, Mapping):
-        raise ConfigError(where, got=type(row).__name__, expected="an object")
-    texts = {}
-    for name in ("rule", "path", "digest", "reason"):
-        if not isinstance(row.get(name), str):
-            raise ConfigError(f"{where}: {name}", got=type(row.get(name)).__name__, expected="a string")
-        texts[name] = str(row[name])
-    count = row.get("count")
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ConfigError(f"{where}: count", got=repr(count), expected="a number, 1 or more")
-    return BaselineEntry(texts["rule"], texts["path"], texts["digest"], count, texts["reason"])
-
-
-NOT_REVIEWED = "taken over as it was, not reviewed"
+    entries: dict[Key, tuple[int, str]] = {}
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ConfigError(f"{where}: entry {number}", got=type(row).__name__, expected="an object")
+        for name, kind in _FIELDS.items():
+            if type(row.get(name)) is not kind or (kind is int and row[name] < 1):
+                expected = "a number, 1 or more" if kind is int else "a string"
+                raise ConfigError(
+                    f"{where}: entry {number}: {name}", got=repr(row.get(name))[:80], expected=expected
+                )
+        rule, path, digest, count, reason = (row[name] for name in _FIELDS)
+        if (rule, path, digest) in entries:
+            raise ConfigError(f"{where} has two entries for {rule} in {path!r}", expected="one")
+        entries[rule, path, digest] = count, reason
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +83,7 @@ class BaselineFile:
     """A baseline and its path; `sha256` is empty if the file does not exist yet."""
 
     place: Path
-    baseline: Baseline
+    entries: Baseline
     sha256: str
 
     def problem(
@@ -144,8 +96,9 @@ class BaselineFile:
         must not be staged.
         """
         name = _name(self.place, base.root)
-        audited = {item.name for item in inspected}
-        inside = name in audited or (not staged and any(_lies_in(self.place, path) for path in paths))
+        place = self.place.resolve()
+        inside = any(item.name == name for item in inspected)
+        inside = inside or (not staged and any(place.is_relative_to(path.resolve()) for path in paths))
         if not inside or base.covers(name, self.sha256):
             return None
         reason = f"the baseline {name} lies in what is audited, and no verified manifest covers it: it does not count"
@@ -156,7 +109,7 @@ def read_baseline(place: Path, *, missing_is_empty: bool = False) -> BaselineFil
     """Read a baseline file; raise ConfigError if there is none (unless allowed) or it is not one."""
     if not place.exists():
         if missing_is_empty:
-            return BaselineFile(place, Baseline(), "")
+            return BaselineFile(place, {}, "")
         raise ConfigError(
             "no such baseline", got=str(place), hint="--write-baseline FILE makes one", expected="a file"
         )
@@ -165,26 +118,29 @@ def read_baseline(place: Path, *, missing_is_empty: bool = False) -> BaselineFil
 
 
 def write_baseline(
-    place: Path,
     known: BaselineFile,
     findings: Sequence[Finding],
     audited: Callable[[str], bool],
     taken: Callable[[Finding], bool],
     reason: str,
 ) -> None:
-    """Write the baseline of these findings; entries about files outside this audit are kept."""
-    applied = known.baseline.apply(findings)
-    chosen = [item for item in applied if taken(item)]
-    fresh = known.baseline.updated(chosen, reason.strip() or NOT_REVIEWED)
-    left_out = {(item.rule, item.path) for item in applied if not taken(item)}
-    keys = {entry.key for entry in fresh.entries}
-    kept = [
-        entry
-        for entry in known.baseline.entries
-        if entry.key not in keys and (not audited(entry.path) or (entry.rule, entry.path) in left_out)
-    ]
-    entries = sorted([*fresh.entries, *kept], key=lambda entry: entry.key)
-    write_atomically(place, Baseline(tuple(entries)).to_text().encode())
+    """Write the baseline of these findings: reasons are kept, new entries get `reason`, old ones go.
+
+    Entries about files outside this audit are kept as well. Accepted findings are not included: their reason is
+    recorded elsewhere.
+    """
+    now = applied(known.entries, findings)
+    counts = Counter(_key(item) for item in now if taken(item) and item.standing is not Standing.ACCEPTED)
+    left_out = {(item.rule, item.path) for item in now if not taken(item)}
+    reasons = {key: why for key, (_, why) in known.entries.items() if why.strip()}
+    fresh = reason.strip() or NOT_REVIEWED
+    entries = {key: (count, reasons.get(key, fresh)) for key, count in counts.items()}
+    kept = {
+        key: entry
+        for key, entry in known.entries.items()
+        if key not in entries and (not audited(key[1]) or key[:2] in left_out)
+    }
+    write_atomically(known.place, baseline_text({**kept, **entries}).encode())
 
 
 def audited_scope(
@@ -203,7 +159,3 @@ def audited_scope(
 def _name(path: Path, root: Path) -> str:
     real, base = path.resolve(), root.resolve()
     return real.relative_to(base).as_posix() if real.is_relative_to(base) else real.name
-
-
-def _lies_in(place: Path, path: Path) -> bool:
-    return place.resolve().is_relative_to(path.resolve())

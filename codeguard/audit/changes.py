@@ -5,14 +5,13 @@ They are read from git's objects, never from the working tree.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +19,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.observations import Observation, bound_met, observe_match
 from codeguard.analysis.rules import Match
 from codeguard.analysis.rules.near_copy import lost_protections
+from codeguard.audit.files_on_disk import Covered, FilesRead, never
 from codeguard.audit.findings import CHANGE, Finding
 from codeguard.audit.inspection import FUNCTIONS, Side, Source, finding_of, findings_of
 from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
@@ -36,21 +36,12 @@ from codeguard.corpus.discovery import (
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.ignore_rules import Exclusion
 from codeguard.corpus.serialization import as_json, rebuilt
-from codeguard.corpus.syntax import walk
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import spread
-from codeguard.index.file_tasks import chunked, masked
-from codeguard.index.siblings import sibling_of
-from codeguard.models import Chunk, Sibling, Skipped, SourceFile
+from codeguard.models import Chunk, Skipped, SourceFile
 from codeguard.workers.tasks import ItemBounds, Run
 
 BOUNDS = ItemBounds(5.0)
-Covered = Callable[[str, str], bool]
-
-
-def never(path: str, sha256: str) -> bool:
-    """Return that a file is not trusted."""
-    return False
 
 
 class ChangeSet:
@@ -93,10 +84,6 @@ class ChangeSet:
         """Stop reading the objects."""
         self._objects.close()
 
-    def name_before(self, name: str) -> str:
-        """Return what a file was named before the change, "" if it was not there."""
-        return self._came_from.get(name, "")
-
     def own(self, names: Iterable[str]) -> dict[str, str]:
         """Return of files with one of these names before the change the names now, with those before."""
         before = frozenset(names)
@@ -107,10 +94,47 @@ class ChangeSet:
     ) -> list[Finding]:
         """Return the open findings that were not there before the change, and those that are overruled.
 
-        `files` are those of both sides, as far as they were read.
+        A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure,
+        in the same function or one that is mostly the same under another name; or if the function that holds it was
+        moved as it is from where it is no more. The same line in another function is a new finding. `files` are those
+        of both sides, as far as they were read.
         """
         texts = {chunk.sha256: chunk.text for file in files for chunk in file.chunks}
-        return _newly_caused(after, before, self.name_before, texts)
+        left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+        for item in before:
+            left[item.path, item.rule, item.text_digest].append(item)
+        pending = [item for item in after if item.open]
+
+        def same_text(now: Finding, then: Finding) -> bool:
+            return now.digest == then.digest
+
+        def same_symbol(now: Finding, then: Finding) -> bool:
+            return now.symbol == then.symbol
+
+        def renamed(now: Finding, then: Finding) -> bool:
+            sides = [
+                set(map(str.strip, texts.get(item.digest, "").splitlines())) - {""} for item in (now, then)
+            ]
+            return 2 * len(sides[0] & sides[1]) > max(map(len, sides))
+
+        for same in (same_text, same_symbol, renamed):  # the surest matches first
+            pending = [
+                item
+                for item in pending
+                if not _taken(
+                    left[self._came_from.get(item.path, ""), item.rule, item.text_digest], item, same
+                )
+            ]
+        moved: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+        for rows in left.values():
+            for item in rows:
+                moved[item.rule, item.text_digest].append(item)
+        new = {
+            id(item)
+            for item in pending
+            if not item.symbol or not _taken(moved[item.rule, item.text_digest], item, same_text)
+        }
+        return [item for item in after if not item.open or id(item) in new]
 
     def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the names of the files that were below paths before the change.
@@ -127,13 +151,11 @@ class ChangeSet:
                     expected=f"a path below {self.root}",
                 )
             places.append(place)
-        return frozenset(
-            name for name in self._tree_before() if any(_lies_in(name, place) for place in places)
-        )
+        return frozenset(name for name in self.tree_before if any(_lies_in(name, place) for place in places))
 
     def write_before(self, names: Iterable[str], folder: Path) -> None:
         """Write regular files as they were before the change into an empty folder of our own."""
-        tree = self._tree_before()
+        tree = self.tree_before
         for entry in sorted((tree[name] for name in names), key=lambda entry: entry.name):
             parts = PurePosixPath(entry.name).parts
             if entry.mode in (LINK, SUBMODULE) or name_problem(entry.name) or {"..", GIT} & set(parts):
@@ -142,30 +164,18 @@ class ChangeSet:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
 
-    def names_before(self) -> Iterable[str]:
-        """Return the names of all files before the change."""
-        return self._tree_before().keys()
-
     def files_before(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
         """Return the files before the change, for what imports them."""
-        return FilesOfTree(self._tree_before(), self._objects, executor, covered)
+        return FilesOfTree(self.tree_before, self._objects, executor, covered)
 
     def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
         """Return the files after the change, for what imports them."""
-        return FilesOfTree(self._tree_after(), self._objects, executor, covered)
+        return FilesOfTree(self._objects.tree(self._head), self._objects, executor, covered)
 
-    def _tree_before(self) -> Mapping[str, Entry]:
-        if not hasattr(self, "_before"):
-            self._before = self._objects.tree(self.base)
-        return self._before
-
-    def _tree_after(self) -> Mapping[str, Entry]:
-        if not hasattr(self, "_after"):
-            self._after = self._objects.tree(self._head)
-        return self._after
-
-    def _source(self, entry: Entry, size: int = 0) -> Source:
-        return Source(entry.name, stored=(size, lambda: self._objects.read(entry, LARGEST_FILE + 1)))
+    @cached_property
+    def tree_before(self) -> Mapping[str, Entry]:
+        """What there was before the change, by name."""
+        return self._objects.tree(self.base)
 
     def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
         unmerged = {item.after.name for item in changes if item.unmerged and item.after}
@@ -184,7 +194,8 @@ class ChangeSet:
             if reason:
                 skipped.append(Skipped(printable_name(entry.name), reason))
             else:
-                sources.append(self._source(entry, sizes[entry.name]))
+                read = partial(self._objects.read, entry, LARGEST_FILE + 1)
+                sources.append(Source(entry.name, stored=(sizes[entry.name], read)))
         return Side(tuple(sources), tuple(skipped))
 
     def _problem(self, entry: Entry, size: int) -> str:
@@ -244,110 +255,41 @@ def _lies_in(name: str, place: str) -> bool:
 def _link_problem(entry: Entry, data: bytes) -> str:
     """Return discovery's reason for skipping such a link, from its text only: no link is followed."""
     target = PurePosixPath(os.fsdecode(data))
-    depth = 0
-    for part in (*PurePosixPath(entry.name).parent.parts, *target.parts):
-        depth += -1 if part == ".." else 0 if part == "." else 1
-        if depth < 0:
-            break
-    if target.is_absolute() or depth < 0:
+    place = os.path.normpath(PurePosixPath(entry.name).parent / target)
+    if target.is_absolute() or place.split("/")[0] == "..":
         return LINK_OUT
     if target.suffix and PurePosixPath(entry.name).suffix.lower() not in ("", target.suffix.lower()):
         return f"link that gives {printable_name(str(target))} another kind of name"
     return f"link to {printable_name(str(target))}, which is looked at itself"
 
 
-class FilesOfTree:
+class FilesOfTree(FilesRead):
     """The regular files of a tree, by name, for what imports them (see `codeguard.index.siblings`)."""
 
     def __init__(
-        self,
-        tree: Mapping[str, Entry],
-        objects: GitObjects,
-        executor: Executor,
-        covered: Covered = never,
+        self, tree: Mapping[str, Entry], objects: GitObjects, executor: Executor, covered: Covered = never
     ) -> None:
-        self._tree = tree
-        self._objects = objects
-        self._executor = executor
-        self._covered = covered
+        super().__init__(executor, covered)
+        self._tree, self._objects = tree, objects
 
     def has(self, path: str) -> bool:
         """Return whether there is such a file."""
         entry = self._tree.get(path)
         return entry is not None and entry.mode not in (LINK, SUBMODULE)
 
-    def file(self, path: str) -> SourceFile | None:
-        """Return a file with its secrets masked, None if it is not there or cannot be read."""
-        if not self.has(path):
-            return None
+    def _read(self, path: str) -> bytes:
         data = self._objects.read(self._tree[path], LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            return None
-        (file,) = chunked(self._executor, [(path, data)])
-        return None if isinstance(file, Skipped) else next(iter(masked([file], self._executor)))
-
-    def sibling(self, path: str) -> Sibling | None:
-        """Return a file as one that others import, without text if it is trusted."""
-        file = self.file(path)
-        return None if file is None else sibling_of(file, self._covered)
-
-
-def _newly_caused(
-    after: Sequence[Finding],
-    before: Sequence[Finding],
-    name_before: Callable[[str], str],
-    texts: Mapping[str, str],
-) -> list[Finding]:
-    """Return the open findings that were not there before the change, and those that are overruled.
-
-    A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure, in
-    the same function or one that is mostly the same under another name; or if the function that holds it was moved as
-    it is from where it is no more. The same line in another function is a new finding.
-    """
-    left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
-    for item in before:
-        left[item.path, item.rule, item.text_digest].append(item)
-    pending = [item for item in after if item.open]
-
-    def renamed(now: Finding, then: Finding) -> bool:
-        sides = [set(map(str.strip, texts.get(item.digest, "").splitlines())) - {""} for item in (now, then)]
-        return 2 * len(sides[0] & sides[1]) > max(map(len, sides))
-
-    for same in (_same_text, _same_symbol, renamed):  # the surest matches first
-        pending = [
-            item
-            for item in pending
-            if not _taken(left[name_before(item.path), item.rule, item.text_digest], item, same)
-        ]
-    moved: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
-    for rows in left.values():
-        for item in rows:
-            moved[item.rule, item.text_digest].append(item)
-    new = {
-        id(item)
-        for item in pending
-        if not item.symbol or not _taken(moved[item.rule, item.text_digest], item, _same_text)
-    }
-    return [item for item in after if not item.open or id(item) in new]
+            raise CorpusError(f"{path} is too large")
+        return data
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A trusted file before and after a change; `reached` are functions whose module's constants changed."""
+    """A trusted file before and after a change."""
 
     before: SourceFile
     after: SourceFile
-    reached: frozenset[str] = frozenset()
-
-    def compared(self) -> list[tuple[Chunk, Chunk]]:
-        """Return the functions whose behavior may have changed, before and after."""
-        old = {chunk.symbol: chunk for chunk in self.before.chunks if chunk.kind in FUNCTIONS}
-        same = [
-            (old[chunk.symbol], chunk)
-            for chunk in self.after.chunks
-            if chunk.symbol in self.reached and chunk.symbol in old
-        ]
-        return [*self.changed(), *same]
 
     def changed(self) -> list[tuple[Chunk, Chunk]]:
         """Return the functions that are on both sides with different text, before and after."""
@@ -364,30 +306,24 @@ class OwnFile:
         ]
 
 
-def removed_checks(files: Sequence[OwnFile], executor: Executor) -> tuple[list[Finding], list[OwnFile]]:
-    """Return a finding for each function that lost a check or a protection, and the files with what is `reached`."""
+def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
+    """Return a finding for each function that lost a check or a protection."""
     found: list[Finding] = []
-    known: list[OwnFile] = []
     batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
     for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
+        found += findings_of(file.after, [Observation.from_values(json.loads(row)) for row in answer.parts])
         if answer.ended:
             found.append(finding_of(file.after, bound_met(answer.why)))
-            known.append(file)
-            continue
-        reached, *lost = map(json.loads, answer.parts)
-        found += findings_of(file.after, [Observation.from_values(row) for row in lost])
-        known.append(replace(file, reached=frozenset(reached)))
-    return found, known
+    return found
 
 
 def protections_task() -> Run:
-    """Find what a file's functions lost, and first which use changed constants; an item is it before and after."""
+    """Find what a file's functions lost; an item is the file before and after."""
     rule = OWN_RULES[REMOVED_CHECK]
 
     def run(payload: bytes) -> Iterator[bytes]:
         before, after = map(rebuilt, json.loads(payload))
         own = OwnFile(before, after)
-        yield json.dumps(sorted(_reached(own))).encode("ascii")
         reading = Reading(own.after)
         starts = dict(
             zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
@@ -400,36 +336,6 @@ def protections_task() -> Run:
                 yield json.dumps(observe_match(reading, match, CHANGE, rule).to_values()).encode("ascii")
 
     return run
-
-
-def _reached(own: OwnFile) -> set[str]:
-    """Return the functions with the same text that name a constant whose value, or one it is made of, changed."""
-    before, after = (_constants(Reading(side)) for side in (own.before, own.after))
-    changed = {
-        name for name in before.keys() & after.keys() if ast.dump(before[name]) != ast.dump(after[name])
-    }
-    while more := {
-        name
-        for name, value in after.items()
-        if name not in changed and any(getattr(node, "id", "") in changed for node in walk(value))
-    }:
-        changed |= more
-    if not changed:
-        return set()
-    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(changed)))})\b")
-    same = {chunk.sha256 for chunk in own.before.chunks if chunk.kind in FUNCTIONS}
-    functions = (chunk for chunk in own.after.chunks if chunk.kind in FUNCTIONS and chunk.sha256 in same)
-    return {chunk.symbol for chunk in functions if word.search(chunk.text)}
-
-
-def _constants(reading: Reading) -> dict[str, ast.expr]:
-    """Return what the names at the top of a module are bound to; of several values the last."""
-    found: dict[str, ast.expr] = {}
-    for statement in reading.tree.body if reading.tree is not None else ():
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            found.update((item.id, statement.value) for item in targets if isinstance(item, ast.Name))
-    return found
 
 
 def _end(start: int, chunk: Chunk) -> int:
@@ -448,11 +354,3 @@ def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding]
     if match is not None:
         del rows[match]
     return match is not None
-
-
-def _same_text(now: Finding, then: Finding) -> bool:
-    return now.digest == then.digest
-
-
-def _same_symbol(now: Finding, then: Finding) -> bool:
-    return now.symbol == then.symbol

@@ -26,8 +26,7 @@ from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import Level, read_given
-from codeguard.trust.installation import left_alone
-from codeguard.trust.kept_secrets import kept_secret
+from codeguard.trust.installation import kept_secret, left_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def check_file(
         listed = {(item.path, item.sha256) for item in material.trusted or ()}
         files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
-        checks = Checks(executor, material.shared, material.required_level)
+        checks = Checks(executor, material.shared)
         budget = budget or SandboxBudget.of(chosen.defense)
         answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
-from codeguard.analysis.rules import Match, Rule
+from codeguard.analysis.rules import Match
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, chunk_finding, finding_of, own_finding
 from codeguard.config import Settings, below_level
@@ -18,7 +19,7 @@ from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
 from codeguard.index.sandbox_budget import together
 from codeguard.index.trusted_base import TrustedBase
-from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile, Trust, Verdict
+from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
 _BEHAVIOR = {rule.id: rule for rule in BehaviorSignal.rules}
-_TOLD_BY_OTHERS = "company"  # text around a convicted function: that function is already a finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,100 +127,78 @@ def behavior_findings(
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
+    from codeguard.index.behavior_reports import checkable
     from codeguard.index.siblings import ListedFiles, Siblings
     from codeguard.index.without_index import opened_workspace  # imports the behavior checker
 
     present = list(files)
-    wanted = [
-        file
+    subjects = [
+        Subject(chunk, file, trust)
         for file in present
-        if not base.covers(file.path, file.sha256) and any(_checkable(file, unchanged))
+        if not base.covers(file.path, file.sha256)
+        for chunk in file.chunks
+        if checkable(chunk) and chunk.sha256 not in unchanged
+        if (trust := trust_in_file(base.manifest, chunk, file)) is not Trust.TRUSTED
     ]
-    if not wanted:
+    if not subjects:
         return Checked()
+    siblings = Siblings(ListedFiles(present, base.covers, others))
     try:
-        siblings = Siblings(ListedFiles(present, base.covers, others))
-        if index is not None:
-            return _checked(wanted, base, index, executor, progress, siblings, unchanged)
-        with opened_workspace(settings, base) as opened:
-            return _checked(wanted, base, opened, executor, progress, siblings, unchanged)
+        with nullcontext(index) if index is not None else opened_workspace(settings, base) as workspace:
+            return _checked(subjects, workspace, executor, progress, siblings)
     except CodeguardError as error:
-        failed = own_finding(
-            f"{AUDIT}.detector-error", wanted[0].path, f"behavior was not looked at: {error}"
-        )
-        return Checked((failed,), warnings=(f"behavior was not looked at: {error}",))
-
-
-def _checkable(file: SourceFile, unchanged: Collection[str]) -> Iterator[Chunk]:
-    from codeguard.index.behavior_reports import checkable
-
-    return (chunk for chunk in file.chunks if checkable(chunk) and chunk.sha256 not in unchanged)
+        why = f"behavior was not looked at: {error}"
+        return Checked((own_finding(f"{AUDIT}.detector-error", subjects[0].file.path, why),), warnings=(why,))
 
 
 def _checked(
-    files: Sequence[SourceFile],
-    base: TrustedBase,
+    subjects: Sequence[Subject],
     workspace: Workspace,
     executor: Executor,
     progress: Callable[[int, int], None],
     siblings: Siblings,
-    unchanged: Collection[str],
 ) -> Checked:
+    from codeguard.behavior.budget import SPENT  # imports the sandbox
     from codeguard.index.without_index import ensure_level
 
     level = ensure_level(workspace)
     reports = workspace.reports(executor=executor, siblings=siblings)
-    subjects = [
-        (chunk, file)
-        for file in files
-        for chunk in _checkable(file, unchanged)
-        if trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
-    ]
-    ran = reports.prepare(subjects, progress)
+    ran = reports.prepare([(item.chunk, item.file) for item in subjects], progress)
     if ran:
         workspace.ran_at = reports.ran_at
         level = workspace.level  # cached evidence may come from another machine
     below = below_level(level, workspace.settings.defense.required_level)
     context = SignalContext(SignalServices(behavior=reports))
-    found: list[Finding] = []
-    for file in files:
-        found += _of_file(file, base, context, unchanged)
+    readings = {item.file.path: Reading(item.file) for item in subjects}
+    found = [
+        finding for item in subjects for finding in _of_function(item, readings[item.file.path], context)
+    ]
     budget = reports.budget.report()
-    digests = {file.path: file.sha256 for file in files}
+    digests = {item.file.path: item.file.sha256 for item in subjects}
     for path in budget.files:
-        from codeguard.behavior.budget import SPENT  # imports the sandbox
-
         reason = f"{SPENT}: {budget.file_s:g} CPU seconds at most, and a fair part of {budget.allowed_s:g}"
         found.append(own_finding(f"{AUDIT}.budget-spent", path, reason, digests[path]))
     warnings = [*([below] if below else []), *workspace.warnings]
     return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings), budget)
 
 
-def _of_file(
-    file: SourceFile, base: TrustedBase, context: SignalContext, unchanged: Collection[str]
-) -> list[Finding]:
-    reading = Reading(file)
+def _of_function(subject: Subject, reading: Reading, context: SignalContext) -> Iterator[Finding]:
     signal = BehaviorSignal()
-    found = []
-    for chunk in _checkable(file, unchanged):
-        subject = Subject(chunk, file, trust_in_file(base.manifest, chunk, file))
-        try:
-            evidence = list(signal.examine(subject, context))
-        except Exception as error:
-            found.append(finding_of(file, detector_error(signal.name, reading, error)))
+    try:
+        evidence = list(signal.examine(subject, context))
+    except Exception as error:
+        yield finding_of(subject.file, detector_error(signal.name, reading, error))
+        return
+    for item in evidence:
+        if item.id == NOT_FULLY_READ:  # told of the file
             continue
-        for item in evidence:
-            if item.id == NOT_FULLY_READ:  # told of the file
-                continue
-            rule = _BEHAVIOR[item.id]
-            if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
-                failed = Rule("untested", rule.summary, Severity.LOW, rule.confidence)
-                match = Match("untested", 0, 0, item.reason)
-                found.append(chunk_finding(reading, chunk, match, signal.name, failed))
-            elif item.severity > Severity.INFO and item.id != _TOLD_BY_OTHERS:
-                # Evidence that does not convict informs the reader, but is no reason to stop a commit.
-                shown = item.convicts or item.id == "replaced"
-                severity = item.severity if shown else min(item.severity, Severity.LOW)
-                match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
-                found.append(chunk_finding(reading, chunk, match, signal.name, rule))
-    return found
+        rule = _BEHAVIOR[item.id]
+        if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
+            rule = replace(rule, severity=Severity.LOW)
+            yield chunk_finding(reading, subject.chunk, Match(item.id, 0, 0, item.reason), signal.name, rule)
+        elif item.severity > Severity.INFO:
+            # Evidence that does not convict informs the reader, but is no reason to stop a commit.
+            shown = item.convicts or item.id == "replaced"
+            severity = item.severity if shown else min(item.severity, Severity.LOW)
+            match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
+            yield chunk_finding(reading, subject.chunk, match, signal.name, rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
@@ -11,19 +12,51 @@ from codeguard.corpus.discovery import LARGEST_FILE, FoundFile, read_file
 from codeguard.errors import CorpusError
 from codeguard.index.file_tasks import chunked, masked
 from codeguard.index.siblings import sibling_of
-from codeguard.models import Sibling, Skipped
+from codeguard.models import Sibling, Skipped, SourceFile
+
+Covered = Callable[[str, str], bool]
 
 
-class FilesOnDisk:
+def never(path: str, sha256: str) -> bool:
+    """Return that a file is not trusted."""
+    return False
+
+
+class FilesRead(ABC):
+    """Files that others import (see `codeguard.index.siblings`), read as they are asked for."""
+
+    def __init__(self, executor: Executor, covered: Covered) -> None:
+        self._executor, self._covered = executor, covered
+
+    @abstractmethod
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+
+    @abstractmethod
+    def _read(self, path: str) -> bytes: ...
+
+    def file(self, path: str) -> SourceFile | None:
+        """Return a file with its secrets masked, None if it is not there or cannot be read."""
+        if not self.has(path):
+            return None
+        try:
+            (file,) = chunked(self._executor, [(path, self._read(path))])
+        except CorpusError:
+            return None
+        return None if isinstance(file, Skipped) else next(iter(masked([file], self._executor)))
+
+    def sibling(self, path: str) -> Sibling | None:
+        """Return a file as one that others import, without text if it is trusted."""
+        file = self.file(path)
+        return None if file is None else sibling_of(file, self._covered)
+
+
+class FilesOnDisk(FilesRead):
     """The files in a folder, by paths that are relative to `root`. Links are not followed."""
 
-    def __init__(
-        self, root: Path, folder: Path, executor: Executor, covered: Callable[[str, str], bool]
-    ) -> None:
-        self._root = root
-        self._folder = folder
-        self._executor = executor
-        self._covered = covered
+    def __init__(self, root: Path, folder: Path, executor: Executor, covered: Covered) -> None:
+        super().__init__(executor, covered)
+        self._root, self._folder = root, folder
         self._there: dict[str, bool] = {}
 
     def has(self, path: str) -> bool:
@@ -40,18 +73,8 @@ class FilesOnDisk:
         except (OSError, ValueError, RuntimeError):
             return False
 
-    def sibling(self, path: str) -> Sibling | None:
-        """Return a file that is there, without text if it is trusted; None if it cannot be read."""
-        if not self.has(path):
-            return None
-        try:
-            (file,) = chunked(self._executor, [(path, read_named(self._root / path))])
-        except CorpusError:
-            return None
-        if isinstance(file, Skipped):
-            return None
-        (file,) = masked([file], self._executor)
-        return sibling_of(file, self._covered)
+    def _read(self, path: str) -> bytes:
+        return read_named(self._root / path)
 
 
 def read_named(path: Path) -> bytes:

@@ -32,7 +32,6 @@ class Standing(StrEnum):
     OPEN = "open"
     BASELINED = "baselined"
     ACCEPTED = "accepted"
-    SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ from codeguard.analysis.observations import (
     digest_of_lines,
     observe_match,
 )
-from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
 from codeguard.audit.findings import Finding
-from codeguard.audit.ignores import Ignore
 from codeguard.audit.rules import OWN_RULES
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import chunk_file
@@ -69,14 +67,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The results of the static signals for one file; `file` is None if it could not be read or is not kept.
-
-    `ignores` are the inline ignore comments, each with the finding to report if the comment does not count.
-    """
+    """The results of the static signals for one file; `file` is None if it could not be read or is not kept."""
 
     name: str
     findings: tuple[Finding, ...]
-    ignores: tuple[tuple[Ignore, Finding], ...] = ()
     file: SourceFile | None = None
     sha256: str = ""
     functions: int = 0
@@ -113,17 +107,11 @@ class Inspector:
 
 def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspected:
     """Return the combined result of the engine's steps."""
-    findings: list[Finding] = []
-    ignores: list[tuple[Ignore, Finding]] = []
-    for step in steps:
-        asking = [item for item in step.observations if (item.signal, item.rule) == (AUDIT, INLINE_IGNORE)]
-        ignores += [(Ignore.of(item), finding_of(file, item)) for item in asking]
-        findings += findings_of(file, [item for item in step.observations if item not in asking])
+    findings = [item for step in steps for item in findings_of(file, step.observations)]
     lines = Reading(file).line_starts
     return Inspected(
         name=file.path,
         findings=tuple(findings),
-        ignores=tuple(ignores),
         file=file if keep else None,
         sha256=file.sha256,
         functions=sum(chunk.kind in FUNCTIONS for chunk in file.chunks),

@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY
-from codeguard.audit.baseline import Baseline, baseline_from_text
+from codeguard.audit.baseline import MAX_BYTES, Baseline, applied, baseline_from_text
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.rules import RuleSelection, all_rules, longest_match
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
-from codeguard.trust import read_limited
 from codeguard.trust.acceptances import Acceptance
+from codeguard.trust.local import read_limited
 
 LONGEST = 1 << 20  # bytes of a policy
-LONGEST_BASELINE = 50_000_000  # bytes
 OFF = "off"
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _KEYS = {"paths": list, "levels": dict, "baseline": str, "accepted": list}
@@ -38,7 +37,7 @@ class Policy:
 
     paths: tuple[Path, ...] = ()
     levels: Mapping[str, str] = field(default_factory=dict)
-    baseline: Baseline = field(default_factory=Baseline)
+    baseline: Baseline = field(default_factory=dict)
     accepted: tuple[Acceptance, ...] = ()
 
     def applied(self, findings: Iterable[Finding], today: date | None = None) -> list[Finding]:
@@ -55,7 +54,7 @@ class Policy:
             if item.open and item.digest in accepted:
                 item = item.overruled(Standing.ACCEPTED, accepted[item.digest].say())
             result.append(item)
-        return self.baseline.apply(result)
+        return applied(self.baseline, result)
 
     def level_of(self, rule: str) -> str:
         """Return the level for a rule, of the longest name that means it; "" if there is none."""
@@ -129,10 +128,10 @@ def _policy(place: Path, read: Callable[[Path, int], bytes]) -> Policy:
     paths = [_text(item, f"{place}: paths") for item in table.get("paths", ())]
     levels = {rule: _text(level, f"{place}: levels") for rule, level in table.get("levels", {}).items()}
     _check_levels(levels, str(place))
-    baseline = Baseline()
+    baseline: Baseline = {}
     if named := table.get("baseline"):
         beside = place.parent / named
-        baseline = baseline_from_text(read(beside, LONGEST_BASELINE), str(beside))
+        baseline = baseline_from_text(read(beside, MAX_BYTES), str(beside))
     rows = enumerate(table.get("accepted", ()), 1)
     accepted = tuple(_accepted(row, f"{place}: accepted {number}") for number, row in rows)
     return Policy(tuple(map(Path, paths)), levels, baseline, accepted)

@@ -24,8 +24,7 @@ from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT
-from codeguard.behavior.verdict.effects import module_capabilities
+from codeguard.behavior.verdict.effects import CONVICTING, ENVIRONMENT, module_capabilities
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
@@ -36,7 +35,7 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
-from codeguard.trust.kept_secrets import kept_secret
+from codeguard.trust.installation import kept_secret
 from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)
@@ -64,7 +63,7 @@ def reviewed(
     budget = SandboxBudget.of(settings.defense)
     found: list[Finding] = []
     level = ""
-    pairs = [(file, old, new) for file in files for old, new in file.compared()]
+    pairs = [(file, old, new) for file in files for old, new in file.changed()]
     imported_before, imported_after = Siblings(before), Siblings(after)
     sides: dict[int, dict[str, Any]] = {
         id(file): {

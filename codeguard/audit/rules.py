@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
-from codeguard.analysis.rules.base import rules_of
-from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT
-from codeguard.audit.precision import measured_confidence
+from codeguard.analysis.rules.base import LESS_SURE, rules_of
+from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT, Finding, is_fact
 from codeguard.errors import ConfigError
+from codeguard.models import Confidence, Severity
 from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
@@ -34,8 +36,7 @@ OWN_RULES: dict[str, Rule] = {
     f"{signal}.{name}": _RULES[name] for signal, names in _OWN.items() for name in names
 }
 REMOVED_CHECK = f"{CHANGE}.removed-check"
-RULES_PAGE = "docs/rules.md"
-DISTRIBUTION = "codeguard-rag"
+PRECISION = Path(__file__).with_name("precision.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +109,37 @@ def _with_confidence(named: NamedRule) -> NamedRule:
     return named if confidence is None else replace(named, rule=replace(named.rule, confidence=confidence))
 
 
-def url_of(id_: str) -> str:
-    """Return the address of a rule's page, "" if the package's metadata name no documentation."""
-    from importlib.metadata import PackageNotFoundError, metadata
+@cache
+def _measured() -> Mapping[str, Confidence]:
+    """Return the confidence of the rules whose findings were judged; see `experiments.benchmarks.audit_precision`."""
+    judged = tomllib.loads(PRECISION.read_text(encoding="utf-8"))["judged"]
+    return {rule: Confidence[level.upper()] for rule, (_, _, level) in judged.items()}
 
-    try:
-        listed = metadata(DISTRIBUTION).get_all("Project-URL") or ()
-    except PackageNotFoundError:
-        return ""
-    urls = dict(item.partition(", ")[::2] for item in listed)
-    base = urls.get("Documentation", "").rstrip("/")
-    return f"{base}/{RULES_PAGE}#{id_}" if base else ""
+
+@cache
+def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
+    """Return the confidence of a rule (`signal.rule`) as measured, low if it was not; None if it states its own.
+
+    Less severe findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines
+    that a change removed.
+    """
+    if severity < Severity.MEDIUM or is_fact(rule):
+        return None
+    return _measured().get(rule, Confidence.LOW)
+
+
+def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings with measured confidence; those that state their own keep it.
+
+    It is low where the detector says that its rule is mostly wrong at such a place.
+    """
+    result = []
+    for item in findings:
+        confidence = measured_confidence(item.rule, item.severity)
+        if item.measurements.get(LESS_SURE):
+            confidence = Confidence.LOW
+        result.append(item if confidence is None else replace(item, confidence=confidence))
+    return result
 
 
 def find_rule(id_: str) -> NamedRule:

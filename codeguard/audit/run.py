@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from codeguard.analysis.rules import CorpusSignal, FileSignal
-from codeguard.analysis.rules.imports.declared import declares_packages
-from codeguard.audit.bytecode import made_of_sources
+from codeguard.analysis.rules import FileSignal
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
-from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
-from codeguard.audit.precision import with_confidence
-from codeguard.audit.rules import RuleSelection, all_rules
+from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
-from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
+from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
-from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
-from codeguard.index.observation_tasks import Compared
+from codeguard.index.observation_tasks import compared
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
@@ -104,25 +99,6 @@ def audit(
         return run.report()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
-    """A file that assistants obey: `trust` is trusted, changed, new, or unknown if there is no manifest."""
-
-    path: str
-    kind: str
-    sha256: str
-    trust: str
-
-
-def listed_agent_files(
-    paths: Sequence[Path], options: AuditOptions, settings: Settings
-) -> tuple[AgentFile, ...]:
-    """Return the files under `paths` that assistants obey because of their names; raises like `audit`."""
-    with ExitStack() as stack:
-        run = _Audit(paths, options, settings, lambda stage, done, total: None, stack)
-        return tuple(run.agent_files())
-
-
 def _common_root(paths: Sequence[Path]) -> Path:
     """Return the folder that names are relative to: the working directory, or a common parent."""
     here = Path.cwd()
@@ -133,7 +109,7 @@ def _common_root(paths: Sequence[Path]) -> Path:
 
 
 class _Audit:
-    """One audit: collects findings, then applies acceptances, ignores and the baseline."""
+    """One audit: collects findings, then applies policy, acceptances and the baseline."""
 
     def __init__(
         self,
@@ -157,7 +133,6 @@ class _Audit:
         self._stack = stack
         registered = load_all()
         self._signals = [item.name for item in registered if isinstance(item, FileSignal)]
-        self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
         rules = all_rules(registered)
         self._special_of = {item.id: item.rule.special_of for item in rules if item.rule.special_of}
         options.selection.check(rules)
@@ -176,22 +151,6 @@ class _Audit:
         self._base = self._trusted(self._root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
         self._warnings += self._policy.expired() if self._policy is not None else ()
-
-    def agent_files(self) -> Iterator[AgentFile]:
-        """Yield the files that assistants obey, by name."""
-        for source in self._side.sources:
-            kind = agent_file_kind(source.name)
-            if not kind:
-                continue
-            digest = sha256(source.read()).hexdigest()
-            manifest = self._base.manifest
-            if manifest is None:
-                trust = "unknown"
-            elif self._base.covers(source.name, digest):
-                trust = "trusted"
-            else:
-                trust = "changed" if source.name in manifest.files else "new"
-            yield AgentFile(source.name, kind, digest, trust)
 
     def report(self) -> AuditReport:
         """Run the audit."""
@@ -233,10 +192,9 @@ class _Audit:
     def _findings(
         self, inspected: Sequence[Inspected], side: Side, of_behavior: Iterable[Finding]
     ) -> list[Finding]:
-        """Return all findings in the files of one side, with confidence and inline ignores."""
+        """Return all findings in the files of one side, with confidence."""
         findings = [finding for item in inspected for finding in item.findings]
-        compiled = made_of_sources(side.sources, side.skipped, self._executor)
-        findings += skipped_findings([item for item in side.skipped if item.path not in compiled])
+        findings += skipped_findings(side.skipped)
         read = {item.name: item.sha256 for item in inspected if item.lines}
         findings += secret_file_findings(read, side.skipped, findings)
         own = {*self._own, *self._own.values()}
@@ -245,12 +203,10 @@ class _Audit:
             [item for item in inspected if item.name not in own], self._base, gone
         )
         findings += of_behavior
-        names = [item.name for item in self._corpus]
-        findings += corpus_findings(self._executor, self._shared, inspected, names)
         findings = own_modules(findings, [item.name for item in inspected])
         # That own code differs from what it was is no guilt.
         findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
-        return self._with_ignores(with_confidence(findings), inspected)
+        return with_confidence(findings)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
         """Open the index whose trust applies if no other trust was given."""
@@ -337,21 +293,21 @@ class _Audit:
     @cached_property
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
-        names = [source.name for source in self._side.sources]
-        return Compared(trusted, names, self._signals).shared()
+        return Shared.of_values(compared(trusted, self._signals))
 
     @cached_property
     def _shared_of_owner(self) -> Shared:
-        """Return what the owner's changed files are compared with: themselves before, and what packages there are."""
+        """Return what the owner's changed files are compared with: themselves before."""
         change = self._change
         assert change is not None
         files = change.files_before(self._executor)
-        names = [*self._own.values(), *filter(declares_packages, self._trusted_names)]
-        trusted = [file for name in dict.fromkeys(names) if (file := files.file(name)) is not None]
-        return Compared(trusted, sorted(change.names_before()), self._signals).shared()
+        names = dict.fromkeys(self._own.values())
+        trusted = [file for name in names if (file := files.file(name)) is not None]
+        return Shared.of_values(compared(trusted, self._signals))
 
     def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
-        keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None
+        # What a change brings is judged by the text of functions on both sides.
+        keep = self._options.behavior or self._base.manifest is not None or self._change is not None
 
         def progress(done: int, total: int) -> None:
             self._progress("files", done, total)
@@ -382,8 +338,8 @@ class _Audit:
             for file in masked(own, self._executor)
             if (old := before.file(self._own[file.path])) is not None
         ]
-        checks, pairs = removed_checks(pairs, self._executor)
-        python = [pair for pair in pairs if pair.after.language == "python" and pair.compared()]
+        checks = removed_checks(pairs, self._executor)
+        python = [pair for pair in pairs if pair.after.language == "python" and pair.changed()]
         if not python or not self._may_run:
             return Checked(tuple(checks))
         from codeguard.audit.review import reviewed
@@ -422,20 +378,6 @@ class _Audit:
             lambda done, total: self._progress("checks", done, total),
         )
 
-    def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
-        counting: dict[str, list[Ignore]] = {}
-        for item in inspected:
-            # Of a changed file the version before counts no more than the one after, so that both are alike.
-            changed = item.name in self._own or item.name in self._own.values()
-            covered = not changed and self._base.covers(item.name, item.sha256)
-            for ignore, finding in item.ignores:
-                why = uncounted(ignore, covered)
-                if why:
-                    findings.append(replace(finding, reason=why))
-                else:
-                    counting.setdefault(item.name, []).append(ignore)
-        return suppressed(findings, counting)
-
     def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
         known = Acceptances() if self._ignored_state else load_acceptances(self._settings.state)
         if known.refused:
@@ -452,16 +394,16 @@ class _Audit:
         place = self._options.baseline
         if place is None:
             return findings
-        from codeguard.audit.baseline import audited_scope, read_baseline, write_baseline
+        from codeguard.audit.baseline import applied, audited_scope, read_baseline, write_baseline
 
         ordered = with_fingerprints(findings)
         known = read_baseline(place, missing_is_empty=self._options.update_baseline)
         if self._options.update_baseline:
             names = audited_scope(self._paths, self._base.root, self._options.of_change, inspected)
-            write_baseline(place, known, ordered, names, self._writes_down, self._options.reason)
+            write_baseline(known, ordered, names, self._writes_down, self._options.reason)
             known = read_baseline(place)
         problem = known.problem(self._paths, self._base, self._options.of_change, inspected)
-        return [*ordered, problem] if problem is not None else known.baseline.apply(ordered)
+        return [*ordered, problem] if problem is not None else applied(known.entries, ordered)
 
     def _writes_down(self, item: Finding) -> bool:
         return self._takes(item) and item.severity >= self._options.baseline_from and item.sure

@@ -8,7 +8,6 @@ from functools import cache
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
-from codeguard.audit.bytecode import CACHE
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import file_finding, own_finding
 from codeguard.corpus.agent_files import agent_file_kind
@@ -119,6 +118,7 @@ _BY_NAME = {
     }.items()
     for suffix in suffixes.split()
 }
+_CACHE = "__pycache__"
 _SHOWN = 4  # names listed per reason
 
 
@@ -140,7 +140,9 @@ def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
             continue
         folder = item.path.rpartition("/")[0]
         # The interpreter's bytecode caches are one thing to delete, wherever they are.
-        place = CACHE if folder.rpartition("/")[2] == CACHE else item.path.partition("/")[0] if folder else ""
+        place = (
+            _CACHE if folder.rpartition("/")[2] == _CACHE else item.path.partition("/")[0] if folder else ""
+        )
         found.setdefault((place, kind), []).append(item.path)
     return [_unread(kind, paths) for (_, kind), paths in sorted(found.items())]
 

@@ -16,15 +16,13 @@ class Budget:
     """Limits on one function's check: calls of the candidate, and seconds and bytes of one child.
 
     `generated` limits the generated inputs that every candidate of a reference gets, `tailored`
-    those made for one candidate from its own literals and guards. Without `probing`, a function that resembles no
-    trusted one in name, docstring or body is not run.
+    those made for one candidate from its own literals and guards.
     `worlds` are the simulated environments of the runs; they depend on the installation's secret
     and are no limit.
     """
 
     generated: int = 128
     tailored: int = 64
-    probing: bool = True
     wall_s: float = 4.0
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024

@@ -7,8 +7,7 @@ independent implementations; this comparison is strict about types, values, exce
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -16,20 +15,25 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.inputs.tailored import tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.matching.fingerprints import result_text
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import NOT_TAKEN, short, write_call
-from codeguard.behavior.verdict.coverage import unreached
+from codeguard.behavior.verdict.comparison import (
+    NOT_TAKEN,
+    Comparison,
+    is_inconclusive,
+    same_value,
+    short,
+    write_call,
+    write_result,
+)
 from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for
+from codeguard.behavior.verdict.reports import unreached
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
-from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
-from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome, Tier
+from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 LEAST_CALLS = 5  # that both answered; fewer say nothing
 MAX_SHOWN = 12  # observed calls used if there are no examples
-_DEPTH = 40
 
 
 class EquivalenceResult(StrEnum):
@@ -80,40 +84,42 @@ class _Side:
     @property
     def problem(self) -> str:
         ran = any(answer.outcome is not Outcome.NOT_RUN for answer in self.run.calls)
-        return "" if ran else self.run.detail or self.run.status.value
+        reason = self.run.detail or self.run.status.value
+        return "" if ran else f"{self.reference.name} could not be run: {reason}"
 
 
 def compare_functions(
     first: Reference, second: Reference, level: Level, budget: Budget, seed: bytes
 ) -> Steps[Equivalence]:
     """Compare two functions; `seed` determines the generated inputs and the simulated environments."""
-    budget = replace(budget, worlds=worlds_for(seed))
-    unknown = Equivalence(EquivalenceResult.UNKNOWN, "", level=level.name)
-    for reference in (first, second):
+    budget, both = replace(budget, worlds=worlds_for(seed)), (first, second)
+    report = Equivalence(EquivalenceResult.UNKNOWN, "", level=level.name)
+    for reference in both:
         if reference.usable is None:
-            return replace(unknown, reason=f"{reference.origin} is too large or nested too deeply")
+            return replace(report, reason=f"{reference.origin} is too large or nested too deeply")
     profiles: list[Profile] = []
-    for reference in (first, second):
+    for reference in both:
         profiles.append((yield from observe(reference, level, budget, seed)))
     examples = _calls(profiles, seed, budget)
     if not examples:
         problem = profiles[0].problem or profiles[1].problem
-        return replace(unknown, reason=problem or "no calls are known or could be made up; write an example")
+        return replace(report, reason=problem or "no calls are known or could be made up; write an example")
     sides: list[_Side] = []
-    for reference in (first, second):
+    for reference in both:
         sides.append((yield from _side(reference, examples, level, budget)))
     own, theirs = sides
     rows = [
-        (call, answer, other, _differs(answer, other))
-        for call, answer, other in zip(examples, own.answers, theirs.answers, strict=True)
+        (_call(example, first.name), answer, other, _compared(answer, other))
+        for example, answer, other in zip(examples, own.answers, theirs.answers, strict=True)
         if answer is not None and other is not None
     ]
-    found = [row for row in rows if row[3] and STOOD_IN not in row[0].expression]
-    compared = [row for row in rows if row[3] is not None]
-    lost = [unreached(side.reference.runnable.node, side.run.coverage) for side in sides]
-    lines = [side.run.coverage for side in sides if side.run.coverage is not None]
+    wrong = [row for row in rows if row[3] is Comparison.DIFFERENT]
+    compared = [row for row in rows if row[3] is not Comparison.UNKNOWN]
+    traced = [[] if side.run.coverage is None else [side.run.coverage] for side in sides]
+    lost = [unreached(side.reference.runnable, part) for side, part in zip(sides, traced, strict=True)]
+    lines = [part for parts in traced for part in parts]
     report = replace(
-        unknown,
+        report,
         calls=len(examples),
         compared=len(compared),
         new_effects=tuple(sorted(theirs.effects - own.effects)) if compared else (),
@@ -121,34 +127,29 @@ def compare_functions(
         lines=sum(len(part.executable) for part in lines),
         not_reached=(tuple(lost[0]), tuple(lost[1])),
     )
+    found = [row for row in wrong if STOOD_IN not in row[0].target]
     if found:
-        call, answer, other, _ = min(found, key=lambda row: len(_text(row[0])))
-        reason = f"different results on {len(found)} of {len(examples)} calls"
-        shown = _text(call, first.name), _result(answer, other), _result(other, answer)
+        call, answer, other, _ = min(found, key=lambda row: len(write_call(row[0])))
         return replace(
             report,
             result=EquivalenceResult.DIFFERS,
-            reason=reason,
-            call=shown[0],
-            first=shown[1],
-            second=shown[2],
+            reason=f"different results on {len(found)} of {len(examples)} calls",
+            call=write_call(call),
+            first=_shown(call, answer, other),
+            second=_shown(call, other, answer),
         )
-    if any(row[3] for row in rows):
+    if wrong:
         return replace(report, reason="they differ on made-up objects alone; write examples into a docstring")
     if own.effects != theirs.effects and compared:
         kinds = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
         reason = "the same results, but they reach for different things outside"
-        return replace(
-            report, result=EquivalenceResult.DIFFERS, reason=reason, first=kinds[0], second=kinds[1]
-        )
+        result = EquivalenceResult.DIFFERS
+        return replace(report, result=result, reason=reason, first=kinds[0], second=kinds[1])
     returned = any(row[1].outcome is Outcome.RETURNED for row in compared)
     if len(compared) < LEAST_CALLS or not returned:
-        problems = [
-            f"{side.reference.name} could not be run: {side.problem}" for side in sides if side.problem
-        ]
         few = f"only {len(compared)} of {len(examples)} calls could be compared; write examples into a docstring"
-        return replace(report, reason=problems[0] if problems else few)
-    for reference in (first, second):
+        return replace(report, reason=own.problem or theirs.problem or few)
+    for reference in both:
         if why := _candidate(reference).why_no_pass:
             return replace(report, reason=f"{reference.origin}: {why}")
     reason = f"the same on all of {len(compared)} calls that could be compared"
@@ -156,11 +157,10 @@ def compare_functions(
 
 
 def _side(reference: Reference, examples: Sequence[Example], level: Level, budget: Budget) -> Steps[_Side]:
-    runner = CallRunner(
-        reference.runnable, level, budget, Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
-    )
+    tier = Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
     made = [call_of(example, reference.runnable) for example in examples]
     known = tuple(call for call in made if call is not None)
+    runner = CallRunner(reference.runnable, level, budget, tier)
     first, second = yield from runner.run(Batch(known, trace=True), Batch(known[::-1], other=True))
     steady = iter(
         answer if is_stable(answer, again, call) else None
@@ -190,101 +190,35 @@ def _candidate(reference: Reference) -> CandidateFunction:
 
 
 def _known_calls(profile: Profile) -> Iterator[Example]:
-    for example in profile.examples:
-        yield replace(example, expected=None, origin="")
-    for item in profile.generated:
-        if item.example is None:
-            yield Example(item.call.args, dict(item.call.kwargs))
-        else:
-            yield replace(item.example, expected=None, origin="")
+    made = [item.example or Example(item.call.args, item.call.kwargs) for item in profile.generated]
+    yield from (replace(example, expected=None, origin="") for example in (*profile.examples, *made))
 
 
-def _text(example: Example, name: str = "f") -> str:
-    if example.args is None:
-        return example.expression
-    return write_call(Call(name, example.args, dict(example.kwargs)))
+def _call(example: Example, name: str) -> Call:
+    return Call(name if example.args is not None else example.expression, example.args, dict(example.kwargs))
 
 
-def _result(answer: CallResult, other: CallResult) -> str:
+def _shown(call: Call, answer: CallResult, other: CallResult) -> str:
     """Return a result, and of what else a call leaves only that in which the other one differs."""
-    if answer.outcome is Outcome.RAISED:
-        return f"{answer.exception[0] if answer.exception else 'an exception'} raised"
-    parts = [short(answer.value)]
-    if answer.args_after is not None and result_text(answer.args_after) != result_text(other.args_after):
+    parts = [write_result(call, answer)]
+    if answer.value is not None and answer.args_after != other.args_after:
         parts.append(f"arguments then {short(answer.args_after)}")
     if answer.stdout != other.stdout:
         parts.append(f"printed {short(answer.stdout)}")
-    if answer.files != other.files:
-        parts.append(f"files {short(dict(answer.files))}")
     return ", ".join(parts)
 
 
-def _differs(first: CallResult, second: CallResult) -> bool | None:
-    """Return whether two results of the same call differ; None if that cannot be decided."""
-    outcomes = first.outcome, second.outcome
-    if any(outcome not in (Outcome.RETURNED, Outcome.RAISED) for outcome in outcomes):
-        return None
-    raised = [answer for answer in (first, second) if answer.outcome is Outcome.RAISED]
-    if any(_caused_by_missing_code(answer) for answer in raised):
-        return None
-    if len(raised) == 2:
-        if all(NOT_TAKEN.intersection(answer.exception) for answer in raised):
-            return None  # neither takes such arguments
-        return first.exception[:1] != second.exception[:1]
-    if raised:
-        return True
-    parts = [identical(first.value, second.value)]
-    if first.args_after is not None or second.args_after is not None:
-        parts.append(identical(first.args_after, second.args_after))
-    if (first.stdout, first.files) != (second.stdout, second.files) or False in parts:
-        return True
-    return None if None in parts else False
-
-
-def _caused_by_missing_code(answer: CallResult) -> bool:
-    return answer.exception[:1] == ("NameError",) or bool(
-        (INCONCLUSIVE_EXCEPTIONS | {"RecursionError"}).intersection(answer.exception)
-    )
-
-
-def identical(first: object, second: object, depth: int = 0) -> bool | None:
-    """Return whether two results are the same for every caller, except for rounding; None if unknown."""
-    if depth > _DEPTH:
-        return None
-    if type(first) is not type(second):
-        return False
-    if isinstance(first, float) and isinstance(second, float):
-        return first == second or (math.isnan(first) and math.isnan(second)) or math.isclose(first, second)
-    if isinstance(first, Opaque) and isinstance(second, Opaque):
-        return _identical_instances(first, second, depth)
-    if isinstance(first, Iteration) and isinstance(second, Iteration):
-        if first.exhausted is not second.exhausted:
-            return False
-        return identical(first.items, second.items, depth + 1)
-    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
-        if len(first) != len(second):
-            return False
-        return _all_identical(identical(*pair, depth + 1) for pair in zip(first, second, strict=True))
-    if isinstance(first, dict) and isinstance(second, dict):
-        if first.keys() != second.keys():
-            return False
-        return _all_identical(identical(value, second[key], depth + 1) for key, value in first.items())
-    return bool(first == second)
-
-
-def _identical_instances(first: Opaque, second: Opaque, depth: int) -> bool | None:
-    if first.type_name != second.type_name:
-        return False
-    own, theirs = dict(first.fields), dict(second.fields)
-    if own.keys() != theirs.keys():
-        return False
-    if not own or first.type_name == "function":
-        return None
-    return _all_identical(identical(value, theirs[name], depth + 1) for name, value in own.items())
-
-
-def _all_identical(parts: Iterable[bool | None]) -> bool | None:
-    found = list(parts)
-    if False in found:
-        return False
-    return None if None in found else True
+def _compared(first: CallResult, second: CallResult) -> Comparison:
+    """Compare two results of the same call for every caller, except for rounding."""
+    both = first, second
+    raised = [answer for answer in both if answer.outcome is Outcome.RAISED]
+    unknown = any(is_inconclusive(answer) or "RecursionError" in answer.exception for answer in raised)
+    if unknown or any(answer.outcome not in (Outcome.RETURNED, Outcome.RAISED) for answer in both):
+        return Comparison.UNKNOWN
+    if len(raised) == 2 and all(NOT_TAKEN.intersection(answer.exception) for answer in raised):
+        return Comparison.UNKNOWN  # neither takes such arguments
+    left = [(one.outcome, one.exception[:1]) if raised else (one.stdout, one.files) for one in both]
+    if raised or left[0] != left[1]:
+        return Comparison.SAME if left[0] == left[1] else Comparison.DIFFERENT
+    values = [(answer.value, answer.args_after) for answer in both]
+    return same_value(values[0], values[1], strict=True)

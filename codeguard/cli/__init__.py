@@ -33,24 +33,20 @@ COMMANDS: dict[str, str] = {
     "ls": "List the indexed files.",
     "diff": "Show what has changed on the disk since the last index.",
     "rm": "Take files out of the index.",
-    "watch": "Keep the index up to date while files change.",
     "audit": "Look for what is wrong in code, without an index.",
     "check": "Run the behavior checker on a file.",
     "learn": "Run your tests and keep calls as evidence of what functions do.",
-    "equiv": "Compare two functions by running both on the same calls.",
     "trust": "Build, sign, verify and show manifests of trusted code.",
     "store": "Look after an index: show, verify, compact, export it.",
     "text": "Defenses for text corpora.",
     "doctor": "Show what works here: sandbox layers, embedding, store, versions.",
-    "signals": "List the registered signals with their weights.",
     "rules": "List every rule that an audit may name.",
     "explain": "Explain one rule with a bad and a good example.",
     "accept": "Overrule what is said of a chunk's text, by its digest.",
-    "config": "Show the configuration in force, or begin one.",
+    "config": "Show the configuration in force.",
     "serve": "Show the index as a web site on this machine.",
     "mcp": "Serve the index to an assistant (Model Context Protocol).",
     "hook": "Audit what an assistant is about to read, for its client.",
-    "completion": "Print the completion script of a shell.",
 }
 # Matrices are small here: numpy takes up to four times as long with two threads, which wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -60,7 +56,6 @@ MODULES = {
     "ls": "status",
     "diff": "status",
     "rm": "status",
-    "watch": "status",
     "explain": "rules",
     "hook": "setup",
 }

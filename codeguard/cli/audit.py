@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,12 +21,7 @@ from codeguard.cli.output import (
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
-from codeguard.reports.audit_formats import AuditView, format_names, rendered
-
-if TYPE_CHECKING:
-    from codeguard.audit.run import AuditOptions
-    from codeguard.config import Settings
-    from codeguard.index.trusted_base import TrustedBase
+from codeguard.reports import format_names
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 _FOR_PEOPLE = ("text", "summary", "github")  # formats that show medium severity and above
@@ -61,15 +54,6 @@ class _Command(click.Command):
 @click.option(
     "--trust", multiple=True, type=click.Path(path_type=Path), help="A path that is your own. Repeatable."
 )
-@click.option("--manifest", type=_FILE, help="Signed manifest of the tree it lies in, instead of --trust.")
-@click.option(
-    "--key",
-    "keys",
-    multiple=True,
-    type=_FILE,
-    help="Public key, PEM, for --manifest, instead of the configuration's signers. Repeatable.",
-)
-@click.option("--label", help="Label that the manifest has to name.  [default: as for `trust verify`]")
 @store_option("Folder of the index whose trust and evidence count.")
 @click.option(
     "--policy",
@@ -105,7 +89,6 @@ class _Command(click.Command):
     help="Show everything in full, also what is less sure.",
 )
 @click.option("--no-behavior", is_flag=True, help="Run nothing in the sandbox.")
-@click.option("--agent-files", is_flag=True, help="List what assistants obey without being asked, and end.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
 @click.option(
     "--format",
@@ -129,9 +112,6 @@ def audit(
     since: str | None,
     staged: bool,
     trust: tuple[Path, ...],
-    manifest: Path | None,
-    keys: tuple[Path, ...],
-    label: str | None,
     store: str | None,
     policy: Path | None,
     baseline: Path | None,
@@ -144,7 +124,6 @@ def audit(
     min_severity: str | None,
     show_all: bool,
     no_behavior: bool,
-    agent_files: bool,
     jobs: int | None,
     format_: str,
     output: tuple[str, ...],
@@ -169,14 +148,11 @@ def audit(
         raise ConfigError("which baseline?", got="--baseline and --write-baseline", expected="one of them")
     if show_all and min_severity is not None:
         raise ConfigError("what to show?", got="--all and --min-severity", expected="one of them")
-    if manifest is not None and trust:
-        raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
-    if keys and manifest is None:
-        raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
     from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
     from codeguard.models import Severity
+    from codeguard.reports.audit_formats import AuditView, rendered
 
     settings = read_settings(context, store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))
@@ -191,7 +167,6 @@ def audit(
         since=since,
         staged=staged,
         trust=trust,
-        base=_verified(context, manifest, keys, label) if manifest is not None else None,
         behavior=not no_behavior,
         policy=policy,
         baseline=write_baseline or baseline,
@@ -200,9 +175,6 @@ def audit(
         reason=reason,
         jobs=jobs,
     )
-    if agent_files:
-        _list_agent_files(paths, options, settings, format_)
-        return
     report = run_audit(paths, options, settings, progress=Progress())
     first_run = options.baseline is None and not options.of_change
     for line in report.warnings:
@@ -219,41 +191,6 @@ def audit(
         say_report(rendered(name, view), file)
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
-
-
-def _list_agent_files(
-    paths: tuple[Path, ...], options: AuditOptions, settings: Settings, format_: str
-) -> None:
-    """Print the agent files under the paths, with digest and whether they are trusted."""
-    from codeguard.audit.run import listed_agent_files
-
-    listed = listed_agent_files(paths, options, settings)
-    if format_ == "json":
-        say_report({"schema": "codeguard.agent-files/1", "files": [asdict(item) for item in listed]})
-        return
-    rows = [f"{item.path}  {item.kind}  {item.sha256[:16]}  {item.trust}" for item in listed]
-    say_report("\n".join(rows) if rows else "no file that an assistant obeys by its name")
-
-
-def _verified(
-    context: click.Context, manifest: Path, keys: tuple[Path, ...], label: str | None
-) -> TrustedBase:
-    """Verify a manifest by the given keys or the user's policies."""
-    from codeguard.cli.trust_inputs import TrustInputs, manifest_at
-    from codeguard.index.trusted_base import of_manifest
-
-    manifest_at(manifest)
-    tree = manifest.parent
-    options = {
-        "trusted_keys": keys,
-        "label": label,
-        "threshold": None,
-        "allowed_signers": None,
-        "state": None,
-        "bundles": (),
-        "trusted_root": None,
-    }
-    return of_manifest(TrustInputs.of(context, tree, manifest, options).verify(), tree)
 
 
 def _output(text: str) -> tuple[str, Path]:

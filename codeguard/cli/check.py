@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.options import BUDGET, format_option, store_option
+from codeguard.cli.options import BUDGET, FORMAT, store_option
 from codeguard.cli.output import (
     EXIT_ERROR,
     EXIT_FINDINGS,
     EXIT_NOTHING,
     guarded,
-    origin,
     read_settings,
     say_report,
     warn,
@@ -30,7 +29,7 @@ from codeguard.cli.output import (
 )
 @store_option("Folder of the index whose trusted code counts.")
 @BUDGET
-@format_option("html")
+@FORMAT
 @click.pass_context
 @guarded
 def check(
@@ -65,12 +64,7 @@ def check(
     required = settings.defense.required_level
     if below := checked_below(checked, required):
         warn(below)
-    if format_ == "html":
-        from codeguard.reports.html.check import check_page
-
-        say_report(check_page(checked, required, spent, **origin()))
-    else:
-        say_report((check_json if format_ == "json" else check_text)(checked, required, spent))
+    say_report((check_json if format_ == "json" else check_text)(checked, required, spent))
     if spent.files or any(item.report.verdict in CONVICTING or item.report.false_claim for item in checked):
         sys.exit(EXIT_FINDINGS)
     if below or any(item.report.verdict is Verdict.ERROR for item in checked):

@@ -9,18 +9,17 @@ from typing import Any
 import click
 
 from codeguard.cli.options import FORMAT
-from codeguard.cli.output import guarded, read_settings, say, say_block, say_json
+from codeguard.cli.output import guarded, read_settings, say, say_json
 
-# The meaning of every key in one line, for `config init` and the reference.
+# The meaning of every key in one line, for the reference.
 KEYS: Mapping[str, str] = {
     "store": "folder of the index, or http(s)://host:port of a Chroma server",
     "state_dir": "catalog, evidence, manifest and seed; the store's folder unless the store is a server",
     "shared_state": "state folders that other installations write as well, on purpose",
     "root": "the folder that the names of files are relative to; the current one by default",
-    "embedding": "auto, static, minilm, lexical, openvino, sentence-transformers:MODEL or openai:MODEL",
+    "embedding": "auto, static, minilm, lexical or openai:MODEL",
     "specs": "folders of your own behavior specs (TOML)",
     "jobs": "worker processes; one a core by default",
-    "cluster": "address of a dask scheduler that does the heavy work instead of processes here",
     "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",
     "share": "whether one process holds an embedded store and serves the others",
     "wait_s": "seconds for an answer of the process or server that holds the store, before a command gives up",
@@ -46,13 +45,13 @@ KEYS: Mapping[str, str] = {
     "defense.required_level": "sandbox level below which nothing is run (L1, L2, L3)",
     "defense.modules": "absolute paths of installed packages, in pure Python, that the sandbox is to have",
     "defense.disabled_signals": "signals that do not count, by name",
-    "defense.weights": "weights of your own: codeguard signals lists them",
+    "defense.weights": "weights of your own, by the key of the table below",
 }
 
 
 @click.group()
 def config() -> None:
-    """Show the effective configuration, or create one.
+    """Show the effective configuration.
 
     It is read from config.toml in your configuration directory or from --config FILE, never from the code that is
     indexed or audited.
@@ -81,28 +80,6 @@ def show(context: click.Context, format_: str) -> None:
         say(f"{mark} {key} = {as_toml(value)}")
 
 
-@config.command("init")
-@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it.  [default: your own]",
-)
-@guarded
-def init(force: bool, output: Path | None) -> None:
-    """Write a configuration file with every setting, its meaning and its default, all commented out."""
-    from codeguard.errors import ConfigError
-
-    place = output or own_file()
-    if place.exists() and not force:
-        raise ConfigError(
-            "a configuration is there already", got=str(place), expected="none", hint="--force overwrites it"
-        )
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(template(), encoding="utf-8")
-    say_block(f"written: {place}\ncodeguard config show says what is in force")
-
-
 def add_table(place: Path, name: tuple[str, str], text: str) -> None:
     """Add the table `[first."second"]`, given as TOML, to the end of a configuration file, and create it if needed.
 
@@ -111,7 +88,7 @@ def add_table(place: Path, name: tuple[str, str], text: str) -> None:
     import tomllib
 
     from codeguard.errors import ConfigError
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     before = place.read_text(encoding="utf-8") if place.exists() else ""
     after = f"{before.rstrip()}\n\n{text}".lstrip()
@@ -146,22 +123,6 @@ def settings_table(settings: Any) -> dict[str, Any]:
             list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
         )
     return found
-
-
-def template() -> str:
-    """Return a configuration file in which every default is a comment."""
-    from codeguard.config import Settings
-
-    lines = ["# Configuration of codeguard. What is commented out is the default."]
-    table = ""
-    for key, value in settings_table(Settings()).items():
-        part, _, name = key.rpartition(".")
-        if part != table:
-            table = part
-            lines += ["", f"[{part}]"]
-        shown = {"headers": '{ Authorization = "Bearer …" }', "signing": "{}"}.get(name, as_toml(value))
-        lines += ["", f"# {KEYS[key]}", f"# {name} = {shown}"]
-    return "\n".join(lines) + "\n"
 
 
 def as_toml(value: Any) -> str:

@@ -31,18 +31,17 @@ PACKAGES = (
 
 @click.command()
 @STORE
-@click.option("--cluster", help="Address of a dask scheduler: show its workers, too.")
 @FORMAT
 @click.pass_context
 @guarded
-def doctor(context: click.Context, store: str | None, cluster: str | None, format_: str) -> None:
-    """Show what works on this machine: sandbox layers, embedding, store, cluster, versions.
+def doctor(context: click.Context, store: str | None, format_: str) -> None:
+    """Show what works on this machine: sandbox layers, embedding, store, versions.
 
     Exit code 2: there is an index, and it cannot be read.
     """
     from codeguard.sandbox import Level, Sandbox, advice
 
-    settings = read_settings(context, store=store, cluster=cluster)
+    settings = read_settings(context, store=store)
     required = settings.defense.required_level
     with Sandbox(Level[required]) as sandbox:
         level, layers = sandbox.level, sandbox.layers()
@@ -64,7 +63,6 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
         "modules": modules,
         "embeddings": _embeddings(),
         "store": _store(settings),
-        "cluster": _cluster(settings.cluster),
         "packages": {name: _version(name) for name in PACKAGES},
         "other_distributions": _other_distributions(),
     }
@@ -133,15 +131,6 @@ def _store(settings: Any) -> dict[str, Any]:
         workspace.close()
 
 
-def _cluster(address: str | None) -> dict[str, Any] | None:
-    if address is None:
-        return None
-    from codeguard.index.cluster import open_cluster
-
-    with open_cluster(address) as cluster:
-        return {"address": address, "workers": [worker.to_json() for worker in cluster.workers]}
-
-
 def _other_distributions() -> list[str]:
     """Return other distributions that put files into our import package, as the one called codeguard does."""
     owners = packages_distributions().get("codeguard", [])
@@ -203,14 +192,6 @@ def _show(facts: dict[str, Any]) -> None:
     say(f"store      {store.pop('place')}: {store.pop('state')}")
     for key, value in store.items():
         say(f"  {key}: {value}")
-    if facts["cluster"] is not None:
-        say(f"cluster    {facts['cluster']['address']}")
-        for worker in facts["cluster"]["workers"]:
-            runs = worker["sandbox_level"] >= sandbox["required"]
-            say(
-                f"  {worker['address']}: sandbox {worker['sandbox_level']} ({'runs' if runs else 'RUNS NO'} checks), "
-                f"Python {worker['python']}, codeguard {worker['codeguard']}"
-            )
     say(f"versions   codeguard {facts['codeguard']}, Python {facts['python']}, {facts['platform']}")
     for name, number in facts["packages"].items():
         say(f"  {name} {number or 'not installed'}")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 @STORE
 @click.option("--embedding", help="auto, static, minilm, …; see `codeguard doctor`.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
-@click.option("--cluster", help="Address of a dask scheduler (tcp://host:port) instead of processes here.")
-@click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")
 @click.option(
     "--exclude",
     multiple=True,
@@ -51,8 +49,6 @@ def index(
     store: str | None,
     embedding: str | None,
     jobs: int | None,
-    cluster: str | None,
-    quarantine: bool,
     exclude: tuple[str, ...],
     include_secrets: bool,
     format_: str,
@@ -62,12 +58,12 @@ def index(
     Code under --trust is the team's own: it is indexed as well, and its functions, examples and tests are the
     reference for checking other code. It stays trusted in later runs until --untrust. Without PATH, everything
     that earlier runs indexed is brought up to date, or with --rebuild indexed again. What --exclude leaves out stays
-    out in later runs; --quarantine and --include-secrets count for one run.
+    out in later runs; --include-secrets counts for one run.
     """
     from codeguard.index.unchanged import unchanged_report
     from codeguard.reports.index import index_json, index_text
 
-    settings = read_settings(context, store=store, embedding=embedding, jobs=jobs, cluster=cluster)
+    settings = read_settings(context, store=store, embedding=embedding, jobs=jobs)
     settings = settings.replace(include_secrets=include_secrets or settings.include_secrets)
     if not paths and not rebuild:
         paths = _indexed_before(settings)
@@ -76,15 +72,13 @@ def index(
     report = (
         None
         if rebuild
-        else unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine, taken, exclude)
+        else unchanged_report(settings, [Path(path) for path in paths], trusted, taken, exclude)
     )
     if report is None:
         from codeguard.api import CodeGuard
 
         with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
-            report = guard.index(
-                paths, quarantine=quarantine, rebuild=rebuild, exclude=exclude, progress=Progress()
-            )
+            report = guard.index(paths, rebuild=rebuild, exclude=exclude, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":
@@ -95,14 +89,11 @@ def index(
 
 def _indexed_before(settings: Settings) -> tuple[str, ...]:
     """Return the paths of earlier runs that are still there; raise ConfigError if nothing was indexed."""
-    from codeguard.index.moved import FOLLOWED, refuse_gone
+    from codeguard.index.trusted_paths import refuse_gone
     from codeguard.index.workspace import Workspace
 
     known: list[Path] = []
     with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(settings)) as workspace:
-        for line in workspace.warnings:
-            if line.endswith(FOLLOWED):  # the run itself does not meet the old paths any more
-                warn(line)
         known = workspace.indexed_paths
         refuse_gone(Path(workspace.catalog.meta("root") or "."), known, workspace.trusted_paths)
     there = tuple(str(path) for path in known if os.path.lexists(path))

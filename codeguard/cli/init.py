@@ -13,10 +13,6 @@ from codeguard.cli.options import STORE
 from codeguard.cli.output import guarded, read_settings, say, warn
 from codeguard.errors import ConfigError, NothingToDoError
 
-OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-LONGEST = 1 << 20  # bytes of a file of owners
-COMMITS = 2_000  # that are read for authors
-SHOWN = 3  # authors or owners of a folder
 _ELSEWHERE = re.compile(
     r"(?i)(third|3rd)[-_]?party|vendor(ed)?|external|node_modules|deps|snippets|forks?|contrib"
 )
@@ -32,8 +28,7 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
     """Propose what is your own in this folder, and trust it in your configuration once you confirm.
 
     PATHS are trusted instead of what is proposed. A proposal goes by the layout of the folder, which whoever can write
-    there chooses, as are the authors in git and the owners in CODEOWNERS: they are shown as hints and decide nothing.
-    What is trusted says what is right, so confirm only paths that nobody else can write to.
+    there chooses. What is trusted says what is right, so confirm only paths that nobody else can write to.
     """
     from codeguard.cli.config import add_table, as_toml
     from codeguard.corpus.discovery import discover
@@ -56,7 +51,7 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
     for top in sorted({*files} | {*names}):
         mark = "your own?" if top in names else ""
         count = sum(name.is_relative_to(top) for name in found)
-        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}{_hints(here, top)}")
+        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}")
     if not names:
         raise NothingToDoError("no folder looks like your own", hint="name it: codeguard init PATH…")
     if not yes and not click.confirm(
@@ -83,37 +78,3 @@ def _proposed(files: Counter[str], found: Sequence[Path]) -> list[str]:
     packages = {name.parts[0] for name in found if len(name.parts) == 2 and name.name == "__init__.py"}
     usual = {"src", "lib", "tests", "test"} & files.keys()
     return sorted(name for name in packages | usual if not _ELSEWHERE.fullmatch(name))
-
-
-def _hints(here: Path, name: str) -> str:
-    """Return who wrote the files of a folder and who owns it, as the repository claims."""
-    authors, owners = _authors(here, name), _owners(here, name)
-    parts = [f"by {', '.join(authors)}"] if authors else []
-    parts += [f"owned by {', '.join(owners)}"] if owners else []
-    return f"  ({'; '.join(parts)}, as anyone could claim)" if parts else ""
-
-
-def _authors(here: Path, name: str) -> list[str]:
-    from subprocess import TimeoutExpired
-
-    from codeguard.corpus.git import run_git
-
-    try:
-        done = run_git(here, "log", f"-n{COMMITS}", "--format=%an", "--", name)
-    except (OSError, TimeoutExpired):
-        return []
-    seen = Counter(done.stdout.decode("utf-8", "replace").splitlines())
-    return [author for author, _ in seen.most_common(SHOWN)]
-
-
-def _owners(here: Path, name: str) -> list[str]:
-    for place in OWNERS:
-        try:
-            with (here / place).open("rb") as file:
-                lines = file.read(LONGEST).decode("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-        rules = [line.split("#")[0].split() for line in lines]
-        fitting = [rule[1:] for rule in rules if rule and rule[0].strip("/*") in ("", name)]
-        return fitting[-1][:SHOWN] if fitting else []
-    return []

@@ -16,7 +16,7 @@ from codeguard.cli.output import Progress, guarded, read_settings, say, say_json
 from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError, SandboxError
 
 if TYPE_CHECKING:
-    from codeguard.behavior.learning.learn import Learned, TrustedTree
+    from codeguard.behavior.learning.learn import Learned
     from codeguard.config import Settings
 
 UNCONFINED = "runs unconfined, as it does without codeguard; calls of trusted functions are recorded"
@@ -63,7 +63,7 @@ def learn(
     from codeguard.behavior.learning.recording import record
     from codeguard.behavior.learning.samples import Privacy
     from codeguard.sandbox import Level, Sandbox, read_given
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     settings = read_settings(context, store=store)
     trees = [read_tree(path) for path in _trusted(trust, settings)]
@@ -88,9 +88,9 @@ def learn(
             sys.exit(recording.exit_code)
         if recording.cut:
             warn("the recording was cut: the command sent more than is read")
-        learner = Learner(
-            sandbox, Privacy(os.environ, _places(trees)), most=cases, seconds=settings.defense.budget_s
-        )
+        places = [Path.cwd(), *(tree.folder.resolve() for tree in trees)]
+        privacy, seconds = Privacy(os.environ, places), settings.defense.budget_s
+        learner = Learner(sandbox, privacy, most=cases, seconds=seconds)
         learned = []
         for tree, samples in zip(trees, grouped(recording.lines, trees), strict=True):
             found = learner.learn(tree, samples, Progress())
@@ -122,10 +122,6 @@ def _trusted(given: Sequence[Path], settings: Settings) -> list[Path]:
     return paths
 
 
-def _places(trees: Sequence[TrustedTree]) -> list[Path]:
-    return [Path.cwd(), *(tree.folder.resolve() for tree in trees)]
-
-
 def _report(learned: Sequence[Learned], format_: str) -> None:
     if format_ == "json":
         rows = [
@@ -153,24 +149,17 @@ def _report(learned: Sequence[Learned], format_: str) -> None:
             say(f"{item.path.parent}: none of its {item.functions} functions was called by the command")
             warn("did it run an installed copy? Run it on the trusted folder: PYTHONPATH, or pip install -e")
             continue
+        gained = counted(item.after - item.before, "function")
         say(
-            f"{item.path}: {counted(item.after - item.before, 'function')} gained evidence:"
-            f" {item.after} of {item.functions} have it, {item.before} had"
+            f"{item.path}: {gained} gained evidence: {item.after} of {item.functions} have it, {item.before} had"
         )
-        say(
-            f"  called: {counted(item.called, 'function')}; kept: {counted(item.cases, 'call')}, {item.new} of them new"
-        )
-        if item.unrepeatable:
-            say(
-                f"  left out: {counted(item.unrepeatable, 'call')}, which the sandbox did not see the same again"
-            )
-        if item.unfinished:
-            say(
-                f"  not finished within --budget: {counted(item.unfinished, 'function')}, nothing new is kept of them"
-            )
-        if item.private:
-            say(
-                f"  left out: {counted(item.private, 'call')} with what looks private, or a path of this machine"
-            )
-        if item.stale:
-            say(f"  of functions that are gone: {counted(item.stale, 'call')} of before")
+        called, calls = counted(item.called, "function"), counted(item.cases, "call")
+        say(f"  called: {called}; kept: {calls}, {item.new} of them new")
+        for number, of, line in (
+            (item.unrepeatable, "call", "left out: {}, which the sandbox did not see the same again"),
+            (item.unfinished, "function", "not finished within --budget: {}, nothing new is kept of them"),
+            (item.private, "call", "left out: {} with what looks private, or a path of this machine"),
+            (item.stale, "call", "of functions that are gone: {} of before"),
+        ):
+            if number:
+                say(f"  {line.format(counted(number, of))}")

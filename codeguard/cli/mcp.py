@@ -33,7 +33,7 @@ def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path,
     """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout."""
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
-    from codeguard.index.worker_facts import own_level
+    from codeguard.index.sandbox_budget import own_level
     from codeguard.integrations.mcp import make_server
 
     settings = read_settings(context, store=store)

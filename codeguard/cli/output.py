@@ -8,9 +8,7 @@ import functools
 import json
 import os
 import shlex
-import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -60,19 +58,15 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def say_lines(lines: Sequence[Line]) -> None:
-    """Print lines: colored, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
+    """Print lines: colored and linked on a terminal, plain in a pipe or with NO_COLOR."""
     from codeguard.reports.styled import unstyled  # not needed for `--help`
 
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         say_block(unstyled(lines))
         return
     colour = not os.environ.get("NO_COLOR")
-    text = "\n".join(_for_terminal(line) if colour else _masked(unstyled([line])) for line in lines)
-    if text.count("\n") >= shutil.get_terminal_size().lines:
-        os.environ.setdefault("LESS", "FRX")
-        click.echo_via_pager(text, color=colour)
-    else:
-        click.echo(text, color=colour)
+    for line in lines:
+        click.echo(_for_terminal(line) if colour else _masked(unstyled([line])), color=colour)
 
 
 def _for_terminal(line: Line) -> str:
@@ -237,46 +231,27 @@ def read_settings(context: click.Context, **changes: Any) -> Settings:
 BUDGET_KEY = "codeguard.budget"  # of the command's context, where `--budget` is kept for `read_settings`
 
 
-BAR = 24  # characters
-
-
-def progress_line(stage: str, done: int, total: int, seconds: float) -> str:
-    """Return the progress of a stage as a line: a bar, the count, and the estimated remaining time."""
-    filled = BAR * done // total if total else BAR
-    line = f"{stage:<8} {'#' * filled}{'.' * (BAR - filled)} {done}/{total}"
-    if done >= total:
-        return f"{line}  {_duration(seconds)}"
-    # The first few items do not give an estimate, because workers are still starting.
-    return (
-        line
-        if done < 3 or seconds < 1
-        else f"{line}  about {_duration(seconds / done * (total - done))} left"
-    )
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
 class Progress:
-    """A bar with the remaining time on stderr, only if it is a terminal."""
+    """A bar for each stage, with the remaining time, on stderr; only if it is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._stage = ""
-        self._start = self._last = 0.0
-        self._ended = False
+        self._bar: Any = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show the progress of a stage."""
-        now = time.monotonic()
-        if stage != self._stage:
-            self._stage, self._start, self._last, self._ended = stage, now, 0.0, False
-        over = done >= total
-        if not self._shown or self._ended or (now - self._last < 0.1 and not over):
+        if not self._shown:
             return
-        self._last, self._ended = now, over
-        # A line wider than the terminal could not be overwritten.
-        shown = progress_line(stage, done, total, now - self._start)[: shutil.get_terminal_size().columns - 1]
-        click.echo(f"\r\x1b[K{shown}" + ("\n" if over else ""), err=True, nl=False)
+        if stage != self._stage:
+            self._stage = stage
+            self._bar = click.progressbar(
+                length=total, label=f"{stage:<8}", show_pos=True, show_percent=False, width=0, file=sys.stderr
+            )
+        if self._bar is None:  # it has ended
+            return
+        self._bar.length = total
+        self._bar.update(done - self._bar.pos)
+        if done >= total:
+            self._bar.render_finish()
+            self._bar = None

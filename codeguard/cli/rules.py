@@ -57,10 +57,9 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
 
     path, separator, symbol = rule.partition("::")
     if separator:
-        from codeguard.audit.equivalence import profile_of
-        from codeguard.reports.contracts import contract_lines
+        from codeguard.audit.contracts import contract_of
 
-        lines = list(contract_lines(profile_of(Path(path), symbol, read_settings(context))))
+        lines = contract_of(Path(path), symbol, read_settings(context))
         if format_ == "json":
             say_json({"schema": "codeguard.contract/1", "function": rule, "contract": lines})
             return
@@ -97,7 +96,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
         say()
         say_block(escaped(known.explanation, keep="\n"))
     if found.signal == "behavior":
-        from codeguard.reports.verdicts import rows_of_rule
+        from codeguard.reports.rules_page import rows_of_rule
 
         say()
         for line in rows_of_rule(known.id):

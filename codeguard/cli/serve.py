@@ -16,20 +16,19 @@ from codeguard.cli.output import guarded, read_settings, say, warn
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one."
 )
-@click.option("--write", is_flag=True, help="Offer to accept findings; without it nothing can be changed.")
 @BUDGET
 @click.pass_context
 @guarded
-def serve(context: click.Context, store: str | None, port: int, write: bool) -> None:
+def serve(context: click.Context, store: str | None, port: int) -> None:
     """Serve the index as a web site on this machine, until interrupted.
 
-    Answers with and without the defense side by side, a map of what is trusted, unknown and convicted, findings,
-    and what was accepted. It listens only on 127.0.0.1, and serves anyone who has the token in the printed
+    Answers with what the defense pushed out and why, a map of what is trusted, unknown and convicted, and findings.
+    It changes nothing, listens only on 127.0.0.1, and serves anyone who has the token in the printed
     address. Nothing is loaded from elsewhere, and the pages have no scripts.
     """
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
-    from codeguard.index.worker_facts import own_level
+    from codeguard.index.sandbox_budget import own_level
     from codeguard.integrations.web.application import Application
     from codeguard.integrations.web.gate import Gate
     from codeguard.integrations.web.server import bound
@@ -42,7 +41,7 @@ def serve(context: click.Context, store: str | None, port: int, write: bool) -> 
         if below := below_level(level, settings.defense.required_level):
             warn(below)
         gate = Gate(listening.getsockname()[1])
-        application = Application(guard, gate, write=write)
+        application = Application(guard, gate)
         click.echo(gate.address)  # `say` would mask the token
         say("Ctrl-C ends it")
         try:

@@ -96,7 +96,7 @@ def setup(
     Shows what is added to which file, asks, and leaves everything else in the file as it is. Where the client offers
     hooks, each file is audited before the assistant reads it.
     """
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     project = Path.cwd()
     command = own_command(context)
@@ -149,16 +149,9 @@ def _inside(file: str, project: Path) -> Path:
 
 def _read(path: Path) -> bytes:
     """Return the content of a file, empty if there is none."""
-    from codeguard.trust.local import open_regular
+    from codeguard.trust.local import read_limited
 
-    try:
-        with open_regular(path) as file:
-            data = file.read(LONGEST + 1)
-    except FileNotFoundError:
-        return b""
-    if len(data) > LONGEST:
-        raise ConfigError(f"{path} is too large", got=f"over {LONGEST} bytes", expected="a configuration")
-    return data
+    return read_limited(path, LONGEST) if os.path.lexists(path) else b""
 
 
 def _merged(data: bytes, path: Path, entries: Sequence[Entry]) -> bytes | None:

@@ -1,9 +1,8 @@
-"""`codeguard status`, `ls`, `diff`, `rm` and `watch`: what the index holds, and what has changed since."""
+"""`codeguard status`, `ls`, `diff` and `rm`: what the index holds, and what has changed since."""
 
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from codeguard.cli.options import FORMAT, STORE, opened_index
-from codeguard.cli.output import EXIT_ERROR, Progress, guarded, read_settings, say, say_json, say_lines, warn
-from codeguard.errors import CodeguardError, ConfigError, ManifestError, NothingToDoError
+from codeguard.cli.output import EXIT_ERROR, guarded, read_settings, say, say_json, say_lines
+from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 
 if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
@@ -126,7 +125,7 @@ def _refused(workspace: Workspace) -> str:
 
 def _checks(level: str, required: str) -> str:
     """Return whether functions of unknown origin were run, and how confined."""
-    from codeguard.reports.level import level_line
+    from codeguard.reports.styled import level_line
 
     if not level:
         return "no function has been run yet"
@@ -227,52 +226,3 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
     if len(gone) > SHOWN:
         say(f"  … and {len(gone) - SHOWN} more")
     say(f"out of the index: {counted(len(gone), 'file')}")
-
-
-@click.command()
-@STORE
-@click.option(
-    "--every", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds between looks."
-)
-@click.option("--times", type=click.IntRange(min=1), help="Stop after so many looks.")
-@click.pass_context
-@guarded
-def watch(context: click.Context, store: str | None, every: float, times: int | None) -> None:
-    """Keep the index up to date while files change, until interrupted.
-
-    Previously indexed paths are polled, at the cost of one stat per file and of reading the trusted ones. Trust does
-    not change: a changed trusted file stays trusted, as with `index`.
-    """
-    from codeguard.api import CodeGuard
-    from codeguard.index.contents import changes
-
-    settings = read_settings(context, store=store)
-    with CodeGuard.open(settings=settings, create=False) as guard:
-        paths = guard.workspace.indexed_paths
-        if not paths:
-            raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
-        say(f"watching {', '.join(map(str, paths))}; Ctrl-C ends it")
-        looks, said = 0, ""
-        while True:
-            try:
-                since = changes(guard.workspace)
-                if since:
-                    there = [path for path in paths if path.exists()]
-                    report = guard.index(there, progress=Progress())
-                    counts = (
-                        f"{len(since.added)} new, {len(since.changed)} changed, {len(since.removed)} gone"
-                    )
-                    took = f"{report.added} chunks written in {report.seconds:.1f} s"
-                    say(f"{time.strftime('%H:%M:%S')}  {counts}: {took}")
-                    for item in report.convicted:
-                        if item.path in {*since.added, *since.changed} and not item.accepted:
-                            say(f"  convicted: {item.path}:{item.line} {item.symbol}: {item.reason}")
-                said = ""
-            except CodeguardError as error:  # for example a half-written file, or a folder being moved
-                if said != str(error):
-                    said = str(error)
-                    warn(said)
-            looks += 1
-            if times is not None and looks >= times:
-                return
-            time.sleep(every)

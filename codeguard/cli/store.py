@@ -8,14 +8,14 @@ from dataclasses import asdict
 import click
 
 from codeguard.cli.options import FORMAT, STORE, opened_index
-from codeguard.cli.output import EXIT_FINDINGS, Progress, guarded, say, say_json, warn
+from codeguard.cli.output import EXIT_FINDINGS, Progress, guarded, say, say_json
 
 SHOWN = 20
 
 
 @click.group()
 def store() -> None:
-    """Maintain an index: show, verify, compact, export it."""
+    """Maintain an index: show, verify, export it."""
 
 
 @store.command("info")
@@ -26,25 +26,22 @@ def store() -> None:
 def info_command(context: click.Context, store: str | None, format_: str) -> None:
     """Show what the index holds and how much space it takes."""
     from codeguard.index.maintenance import info
-    from codeguard.reports.level import level_line
+    from codeguard.reports.styled import level_line
 
     with opened_index(context, store) as workspace:
         found = info(workspace)
     if format_ == "json":
-        values = asdict(found)
-        say_json({"schema": "codeguard.index.store-info/1", **values, "bytes": values.pop("bytes_")})
+        say_json({"schema": "codeguard.index.store-info/1", **found})
         return
-    say(f"store      {found.store} (state in {found.state})")
-    say(f"holds      {found.files} files, {found.chunks} chunks, {found.vectors} vectors")
-    say(f"made with  embedding {found.embedding or 'none yet'}, {found.chunker or 'no chunker yet'}")
-    say(f"root       {found.root or 'none yet'}")
+    say(f"store      {found['store']} (state in {found['state']})")
+    say(f"holds      {found['files']} files, {found['chunks']} chunks, {found['vectors']} vectors")
+    say(f"made with  embedding {found['embedding'] or 'none yet'}, {found['chunker'] or 'no chunker yet'}")
+    say(f"root       {found['root'] or 'none yet'}")
     required = workspace.settings.defense.required_level
-    say(f"sandbox    {level_line(found.sandbox_level, required).removeprefix('sandbox').lstrip(' :')}")
-    say(f"disk       {found.bytes_ / 1e6:.1f} MB, the catalog {found.bytes_catalog / 1e6:.1f} MB of it")
-    if found.quarantined:
-        say(f"quarantine {found.quarantined} chunks are kept out")
-    if found.unfinished:
-        say(f"unfinished {found.unfinished} writes: the next index, query or verify carries them out")
+    say(f"sandbox    {level_line(found['sandbox_level'], required).removeprefix('sandbox').lstrip(' :')}")
+    say(f"disk       {found['bytes'] / 1e6:.1f} MB, the catalog {found['bytes_catalog'] / 1e6:.1f} MB of it")
+    if found["unfinished"]:
+        say(f"unfinished {found['unfinished']} writes: the next index, query or verify carries them out")
 
 
 @store.command("verify")
@@ -58,15 +55,19 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
     """Compare catalog and vectors; exit code 1 if something is missing, unknown or rewritten."""
     from codeguard.errors import REBUILD
     from codeguard.index.maintenance import verify
-    from codeguard.index.maintenance.verify import lines
 
     with opened_index(context, store) as workspace:
         report = verify(workspace, all_vectors=all_, repair=repair, progress=Progress())
     if format_ == "json":
         say_json({"schema": "codeguard.index.store-verify/1", "clean": report.clean, **asdict(report)})
     else:
-        for line in lines(report):
-            say(line)
+        say(f"{report.chunks} chunks compared, {report.embedded} of them embedded again")
+        if report.carried_out:
+            say(f"{report.carried_out} interrupted writes finished first")
+        if report.foreign:
+            say(f"{report.foreign} entries that this catalog does not know")
+        for kind, count in sorted(report.found.items()):
+            say(f"DAMAGE {kind}: {count}")
         for item in report.damage[:SHOWN]:
             say(f"  {item.kind}: {item.place or item.id}")
         if len(report.damage) > SHOWN:
@@ -84,34 +85,13 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
         sys.exit(EXIT_FINDINGS)
 
 
-@store.command("compact")
-@STORE
-@click.option("--embed", is_flag=True, help="Compute every vector anew instead of keeping them.")
-@FORMAT
-@click.pass_context
-@guarded
-def compact_command(context: click.Context, store: str | None, embed: bool, format_: str) -> None:
-    """Rebuild the store and swap it in, so that deleted data is gone from the disk."""
-    from codeguard.index.maintenance import compact
-
-    with opened_index(context, store) as workspace:
-        report = compact(workspace, embed=embed, progress=Progress())
-    for line in report.warnings:
-        warn(line)
-    if format_ == "json":
-        say_json({"schema": "codeguard.index.store-compact/1", **asdict(report)})
-        return
-    say(f"{report.chunks} chunks, {report.embedded} of them embedded anew")
-    say(f"{report.bytes_before / 1e6:.1f} MB before, {report.bytes_after / 1e6:.1f} MB now")
-
-
 @store.command("export")
 @STORE
 @click.pass_context
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
     """Write every chunk with its evidence, one JSON object per line."""
-    from codeguard.ranking.export import export
+    from codeguard.ranking.inventory import export
 
     with opened_index(context, store) as workspace:
         for record in export(workspace):

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from codeguard.cli.options import option_group
-from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, say, say_json, warn
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
-from codeguard.reports.text_selection import selection_lines, selection_page
+from codeguard.reports.text_selection import selection_lines
 from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.files import read_documents, read_examples, read_pairs
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipDefense
@@ -46,7 +46,7 @@ output_options = option_group(
     click.option(
         "--format",
         "form",
-        type=click.Choice(["text", "json", "html"]),
+        type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
     ),
@@ -349,8 +349,6 @@ def _show(
     if form == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)
-    elif form == "html":
-        say_report(selection_page(selection, schema, tuple(said), **origin()))
     else:
         for line in said:
             say(line)

@@ -1,11 +1,14 @@
-"""`codeguard trust`: manifests of trusted code from the command line."""
+"""`codeguard trust`: manifests of trusted code from the command line.
+
+Keys, policies and the versions seen come from the user's folders or the command line, never from the tree.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,73 +18,47 @@ import click
 
 from codeguard.cli.options import FORMAT, option_group, store_option
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
-from codeguard.cli.trust_inputs import (
-    TrustInputs,
-    build_from,
-    changed_files,
-    count_on,
-    default_label,
-    existing_folder,
-    manifest_at,
-    next_version,
-    opened,
-    tree_differences,
-)
-from codeguard.errors import ConfigError, ManifestError
-from codeguard.index.scopes import below
+from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
+from codeguard.index.trusted_paths import below
 
 if TYPE_CHECKING:
-    from codeguard.trust import Manifest, VerifiedManifest
+    from securesystemslib.signer import CryptoSigner  # type: ignore[attr-defined]
+
+    from codeguard.corpus.discovery import FoundFile
+    from codeguard.trust.manifest import Manifest
+    from codeguard.trust.policy import SigningPolicy
+    from codeguard.trust.signatures import Envelope
+    from codeguard.trust.verified import VerifiedManifest
 
 F = TypeVar("F", bound=Callable[..., Any])
 PASSPHRASE = "CODEGUARD_KEY_PASSPHRASE"
+_PLACE = click.Path(dir_okay=False, path_type=Path)
 _ROOT = click.argument("root", type=click.Path(file_okay=False, path_type=Path), default=".")
 _MANIFEST = click.option(
     "--manifest",
     "manifest_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=_PLACE,
     help="The signed manifest.  [default: codeguard.manifest.json in ROOT]",
 )
-_FILE = click.argument("file", type=click.Path(path_type=Path))
 _LABEL = click.option(
     "--label", help="Name of the tree.  [default: the configuration's only one, else ROOT's name]"
-)
-_SIGNING_KEY = click.option(
-    "--key", type=click.Path(dir_okay=False, path_type=Path), help="Private key, PEM.", required=True
 )
 
 
 def _policy_options(*names: str) -> Callable[[F], F]:
-    """Add the options that say whose signatures count; none of this is ever read from the tree.
-
-    `names` are the names of the option for public keys.
-    """
-    path = click.Path(dir_okay=False, path_type=Path)
+    """Add the options that say whose signatures count; `names` are those of the option for public keys."""
     return option_group(
         _LABEL,
         click.option(
             *names,
             "trusted_keys",
             multiple=True,
-            type=path,
+            type=_PLACE,
             help="Public key, PEM, instead of the configuration's signers. Repeatable.",
         ),
         click.option("--threshold", type=click.IntRange(min=1), help="Signers needed where keys are given."),
         click.option(
-            "--bundle", "bundles", multiple=True, type=path, help="Sigstore bundle of a keyless signer."
-        ),
-        click.option(
-            "--trusted-root", type=path, help="Sigstore's trusted root instead of the packaged one."
-        ),
-        click.option(
-            "--allowed-signers",
-            type=path,
-            help="Signed git commits of these signers (ssh-keygen) vouch for edits.",
-        ),
-        click.option(
-            "--state",
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Where the versions last seen are kept.  [default: the user's own state directory]",
+            "--trusted-root", type=_PLACE, help="Sigstore's trusted root instead of the packaged one."
         ),
     )
 
@@ -100,18 +77,8 @@ def trust() -> None:
     "--scope", multiple=True, help="Part of ROOT that the manifest speaks for. Repeatable.  [default: all]"
 )
 @_LABEL
-@click.option("--number", type=click.IntRange(min=1), help="Version number.  [default: one more than before]")
 @click.option("--expires-days", type=click.IntRange(min=0), default=90, show_default=True, help="0 is never.")
-@click.option("--source-url", default="", help="Where the tree comes from.")
-@click.option(
-    "--signer", "signers", multiple=True, metavar="IDENTITY=PATTERN", help="Who may sign what. Repeatable."
-)
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="[default: codeguard.manifest.json in ROOT]",
-)
-@FORMAT
+@click.option("--output", type=_PLACE, help="[default: codeguard.manifest.json in ROOT]")
 @click.pass_context
 @guarded
 def build(
@@ -119,55 +86,43 @@ def build(
     root: Path,
     scope: tuple[str, ...],
     label: str | None,
-    number: int | None,
     expires_days: int,
-    source_url: str,
-    signers: tuple[str, ...],
     output: Path | None,
-    format_: str,
 ) -> None:
     """Write the manifest of the files under ROOT, not yet signed."""
-    from codeguard.trust import MANIFEST_NAME, manifest_to_json, write_atomically
+    from codeguard.trust.local import read_limited, write_atomically
+    from codeguard.trust.manifest import manifest_from_json, manifest_to_json
+    from codeguard.trust.tree import MANIFEST_NAME
 
-    existing_folder(root)
+    _existing_folder(root)
     output = output or root / MANIFEST_NAME
-    label = label or default_label(context, root)
+    before = manifest_from_json(_opened(read_limited(output))[0]).version if output.exists() else 0
     now = datetime.now(UTC).replace(microsecond=0)
-    manifest = build_from(
+    manifest = _manifest_of(
         root,
-        label=label,
-        version=number or next_version(output),
+        scope=tuple(scope) or (".",),
+        label=label or _default_label(context, root),
+        version=before + 1,
         created=now,
         expires=now + timedelta(days=expires_days) if expires_days else None,
-        scope=tuple(scope) or (".",),
-        source_url=source_url,
-        signers=_rules(signers),
     )
     write_atomically(output, manifest_to_json(manifest))
-    _report(manifest, format_, output)
+    _report(manifest, output)
     warn(f"not signed yet; next: codeguard trust sign {output} --key KEY")
 
 
 @trust.command()
-@_FILE
-@click.option("--key", type=click.Path(dir_okay=False, path_type=Path), help="Private key, PEM.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--key", type=_PLACE, help="Private key, PEM.")
 @click.option("--keyless", is_flag=True, help="Sign with sigstore (needs the network and SIGSTORE_ID_TOKEN).")
 @click.option(
     "--count-as",
     metavar="IDENTITY",
     help="From now on this key's signature counts here, as this person's: a policy for it is written.",
 )
-@FORMAT
 @click.pass_context
 @guarded
-def sign(
-    context: click.Context,
-    file: Path,
-    key: Path | None,
-    keyless: bool,
-    count_as: str | None,
-    format_: str,
-) -> None:
+def sign(context: click.Context, file: Path, key: Path | None, keyless: bool, count_as: str | None) -> None:
     """Sign a manifest, or add a signature to a signed one.
 
     A signature counts only where a signing policy in the user's configuration says so. --count-as writes one for the
@@ -175,7 +130,9 @@ def sign(
 
     The passphrase of an encrypted key is asked for, or taken from CODEGUARD_KEY_PASSPHRASE.
     """
-    from codeguard.trust import load_signer, manifest_from_json, read_limited, sign_payload, write_atomically
+    from codeguard.trust.local import read_limited, write_atomically
+    from codeguard.trust.manifest import manifest_from_json
+    from codeguard.trust.signatures import load_signer, sign_payload
 
     if (key is None) != keyless:
         raise ConfigError(
@@ -184,20 +141,19 @@ def sign(
             expected="--key FILE or --keyless",
             hint="a key is made with: openssl genpkey -algorithm ed25519 -aes-256-cbc -out FILE, outside the tree",
         )
-    file = manifest_at(file)
-    payload, envelope = opened(read_limited(file))
+    file = _manifest_at(file)
+    payload, envelope = _opened(read_limited(file))
     manifest = manifest_from_json(payload)
     if count_as is not None and key is None:
         raise ConfigError("--count-as", got="no --key", expected="--key FILE")
     if key is not None:
         signer = load_signer(key, _passphrase)
         if count_as is not None:
-            warn(
-                f"its signature counts from now on, by {count_on(context, file, manifest.root, signer, count_as)}"
-            )
+            place = _count_on(context, file, manifest.root, signer, count_as)
+            warn(f"its signature counts from now on, by {place}")
         envelope = sign_payload(payload, signer, envelope)
         write_atomically(file, envelope.to_json())
-        _report(manifest, format_, file, signatures=len(envelope.signatures))
+        _report(manifest, file, len(envelope.signatures))
         if not read_settings(context).signing:
             warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
         return
@@ -205,7 +161,7 @@ def sign(
 
     bundle = file.with_suffix(".sigstore.json")
     write_atomically(bundle, sign_keyless(payload, os.environ.get("SIGSTORE_ID_TOKEN")))
-    _report(manifest, format_, bundle, signatures=1)
+    _report(manifest, bundle, 1)
 
 
 @trust.command()
@@ -222,39 +178,31 @@ def verify(
 
     Exit code 1 if anything is refused; every difference is listed with got and expected values.
     """
-    existing_folder(root)
-    trusted = TrustInputs.of(context, root, manifest_path, options)
-    refusals: list[ManifestError] = []
-    vouched: tuple[str, ...] = ()
+    from codeguard.trust.tree import check_tree
+
+    _existing_folder(root)
+    policy = _policy_for(context, root, manifest_path, options)
     verified: VerifiedManifest | None = None
     try:
-        verified = trusted.verify()
-        differences = tree_differences(verified, root)
-        if differences and trusted.allowed_signers is not None:
-            vouched = trusted.vouched(verified, changed_files(root, differences))
-        else:
-            refusals = [difference.error() for difference in differences]
+        verified = _verified(policy, root, manifest_path, options)
+        present = [item.name for item in _discovered(root, verified.manifest.scope)]
+        refusals = list(check_tree(verified, root, present))
     except ManifestError as error:
         refusals = [error]
     if format_ == "json":
-        say_json(
-            {
-                "schema": "codeguard.trust/1",
-                "verified": not refusals,
-                "manifest": None if verified is None else _fields(verified.manifest),
-                "signed_by": [] if verified is None else list(verified.signed_by),
-                "vouched_by_commits": list(vouched),
-                "refusals": [
-                    {"what": e.what, "got": str(e.got), "expected": str(e.expected), "hint": e.hint}
-                    for e in refusals
-                ],
-            }
-        )
+        fields = {
+            "verified": not refusals,
+            "manifest": None if verified is None else _fields(verified.manifest),
+            "signed_by": [] if verified is None else list(verified.signed_by),
+            "refusals": [
+                {"what": e.what, "got": str(e.got), "expected": str(e.expected), "hint": e.hint}
+                for e in refusals
+            ],
+        }
+        say_json({"schema": "codeguard.trust/2", **fields})
     else:
         for refusal in refusals:
             say(f"refused: {refusal}")
-        for line in vouched:
-            say(f"vouched: {line}")
         if verified is not None and not refusals:
             _say_manifest(verified.manifest)
             say(f"verified, signed by {', '.join(verified.signed_by)}")
@@ -275,27 +223,25 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
     An index remembers the paths of `index --trust`: each with the number of its trusted files,
     signed or not, and since when. Exit code 2 if one of their manifests does not verify.
     """
+    from codeguard.trust.local import read_limited
+    from codeguard.trust.manifest import manifest_from_json
+
     if file is None:
         if files:
             raise ConfigError("--files", got="no FILE", expected="a manifest")
         _show_index(context, store, format_)
         return
-    from codeguard.trust import manifest_from_json, read_limited
-
-    file = manifest_at(file)
-    payload, envelope = opened(read_limited(file))
+    payload, envelope = _opened(read_limited(_manifest_at(file)))
     manifest = manifest_from_json(payload)
     signatures = [item.keyid for item in envelope.signatures] if envelope else []
     if format_ == "json":
         listed = {path: entry.sha256 for path, entry in sorted(manifest.files.items())} if files else None
         say_json(
-            {"schema": "codeguard.trust/1", **_fields(manifest), "key_ids": signatures, "sha256": listed}
+            {"schema": "codeguard.trust/2", **_fields(manifest), "key_ids": signatures, "sha256": listed}
         )
         return
     say("not verified: anybody may have written this")
     _say_manifest(manifest)
-    for rule in manifest.signers:
-        say(f"may sign: {rule.identity}: {', '.join(rule.paths)}")
     for keyid in signatures:
         say(f"signature by a key that calls itself {keyid or 'nothing'}")
     if files:
@@ -306,11 +252,10 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
 @trust.command()
 @_ROOT
 @_MANIFEST
-@_SIGNING_KEY
+@click.option("--key", type=_PLACE, help="Private key, PEM.", required=True)
 @click.option("--expires-days", type=click.IntRange(min=0), help="0 is never.  [default: as long as before]")
 @click.option("--yes", is_flag=True, help="Sign without asking.")
 @_policy_options("--trusted-key")
-@FORMAT
 @click.pass_context
 @guarded
 def update(
@@ -321,49 +266,205 @@ def update(
     key: Path,
     expires_days: int | None,
     yes: bool,
-    format_: str,
     **options: Any,
 ) -> None:
-    """Verify the current manifest, show what was edited since, and sign its successor.
-
-    With --allowed-signers every edit must be part of signed git commits.
-    """
+    """Verify the current manifest, show what was edited since, and sign its successor."""
     from codeguard.reports.styled import counted
-    from codeguard.trust import edits, load_signer, manifest_to_json, sign_payload, write_atomically
+    from codeguard.trust.local import write_atomically
+    from codeguard.trust.manifest import manifest_to_json
+    from codeguard.trust.seen import VersionsSeen
+    from codeguard.trust.signatures import load_keys, load_signer, sign_payload
+    from codeguard.trust.tree import MANIFEST_NAME, edits
 
-    existing_folder(root)
-    trusted = TrustInputs.of(context, root, manifest_path, options)
-    old = trusted.verify(renewing=True)
+    _existing_folder(root)
+    policy = _policy_for(context, root, manifest_path, options)
+    old = _verified(policy, root, manifest_path, options, renewing=True)
     now = datetime.now(UTC).replace(microsecond=0)
-    manifest = build_from(
+    seen = VersionsSeen().last(policy.root)
+    # The files are read once, so that what is signed is exactly what was shown.
+    manifest = _manifest_of(
         root,
+        scope=old.manifest.scope,
         label=old.root,
-        version=max(old.manifest.version, trusted.last_version()) + 1,
+        version=max(old.manifest.version, seen.version if seen else 0) + 1,
         created=now,
         expires=_successor_expiry(old.manifest, now, expires_days),
-        scope=old.manifest.scope,
-        source_url=old.manifest.source_url,
-        signers=old.manifest.signers,
     )
-    # The files are read once, so that what is signed is exactly what was shown and vouched for.
     changed = edits(old.manifest, manifest)
     for path, digest in changed.items():
         warn(f"{'removed' if digest is None else 'changed' if path in old.files else 'added'}: {path}")
-    if changed and trusted.allowed_signers is not None:
-        for line in trusted.vouched(old, changed):
-            warn(f"vouched: {line}")
     if not yes and not click.confirm(f"sign {counted(len(changed), 'changed file')}?", err=True):
         raise ConfigError("nothing was signed", got="no", expected="yes, or the option --yes")
     signer = load_signer(key, _passphrase)
-    if trusted.keys().get(signer.public_key.keyid) is None:  # it would replace a manifest that counts
+    if signer.public_key.keyid not in load_keys(policy, tree=root):  # it would replace a manifest that counts
         raise ConfigError(
             "nothing was signed",
             got=f"the key {key}, which is not in the signing policy",
             expected="a key of it",
         )
-    envelope = sign_payload(manifest_to_json(manifest), signer)
-    write_atomically(trusted.manifest_path, envelope.to_json())
-    _report(manifest, format_, trusted.manifest_path, signatures=1)
+    place = manifest_path or root / MANIFEST_NAME
+    write_atomically(place, sign_payload(manifest_to_json(manifest), signer).to_json())
+    _report(manifest, place, 1)
+
+
+def _policy_for(
+    context: click.Context, root: Path, manifest: Path | None, options: Mapping[str, Any]
+) -> SigningPolicy:
+    """Return the policy of the given keys, or the user's for a tree.
+
+    Raises ConfigError if there is none, or if a file that must be the user's is inside the tree.
+    """
+    from codeguard.trust.signatures import policy_of_keys
+    from codeguard.trust.tree import MANIFEST_NAME
+    from codeguard.trust.verify import user_policy
+
+    label = options["label"]
+    if options["trusted_keys"]:
+        label = label or _default_label(context, root)
+        return policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
+    return user_policy(read_settings(context), root, manifest or root / MANIFEST_NAME, label)
+
+
+def _verified(
+    policy: SigningPolicy,
+    root: Path,
+    manifest: Path | None,
+    options: Mapping[str, Any],
+    *,
+    renewing: bool = False,
+) -> VerifiedManifest:
+    """Verify the manifest of a tree, not yet the tree; raise ManifestError if it is refused."""
+    from codeguard.trust.seen import VersionsSeen
+    from codeguard.trust.verify import open_signed
+
+    return open_signed(
+        root,
+        policy,
+        state=VersionsSeen(),
+        now=datetime.now(UTC),
+        manifest=manifest,
+        trusted_root=options["trusted_root"],
+        renewing=renewing,
+    )
+
+
+def _manifest_at(file: Path) -> Path:
+    """Return the path of the manifest, given the file or the folder of a tree."""
+    from codeguard.trust.tree import MANIFEST_NAME
+
+    place = file / MANIFEST_NAME if file.is_dir() else file
+    if not place.exists():
+        raise ManifestError(
+            f"no such file: {place}", hint="check the path; codeguard trust build makes a manifest"
+        )
+    return place
+
+
+def _existing_folder(root: Path) -> None:
+    if not root.is_dir():
+        raise CorpusError(f"no such folder: {root}", hint="check the path")
+
+
+def _default_label(context: click.Context, root: Path) -> str:
+    """Return the label of the configuration's policy for the folder, else the name of the folder."""
+    from codeguard.trust.policy import policies
+    from codeguard.trust.verify import choose_policy
+
+    try:
+        return choose_policy(policies(read_settings(context)), root).root
+    except ConfigError:
+        return root.resolve().name
+
+
+def _count_on(
+    context: click.Context, manifest: Path, label: str, signer: CryptoSigner, identity: str
+) -> Path:
+    """Let the signatures of a key count for the folder of a manifest; return the configuration that says so.
+
+    Raises:
+        ConfigError: another policy decides about this folder, or the configuration lies in it.
+    """
+    from codeguard.cli.config import add_table, as_toml
+    from codeguard.trust.local import write_atomically
+    from codeguard.trust.policy import policies
+    from codeguard.trust.signatures import load_keys, public_pem, refuse_inside
+    from codeguard.trust.verify import choose_policy
+
+    settings, tree, keyid = read_settings(context), manifest.resolve().parent, signer.public_key.keyid
+    place, known = settings.config_file, policies(settings)
+    refuse_inside(place, tree, "configuration")
+    if known and keyid in load_keys(choose_policy(known, tree), tree=tree):
+        return place
+    if known:
+        raise ConfigError(
+            f"{place} says already whose signature counts",
+            got="a key that it does not name",
+            hint="add it there by hand, with its owner",
+        )
+    key = f"keys/{keyid[:16]}.pem"
+    write_atomically(place.parent / key, public_pem(signer))
+    table = f"signing.{as_toml(label)}"
+    add_table(
+        place,
+        ("signing", label),
+        f"[{table}]\nroot = {as_toml(label)}\ntrees = [{as_toml(str(tree))}]\n\n"
+        f'[[{table}.signers]]\nidentity = {as_toml(identity)}\nkeys = [{as_toml(key)}]\npaths = ["**"]\n',
+    )
+    return place
+
+
+def _manifest_of(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest:
+    """Return the manifest of the files found in the scope; report those that cannot be listed."""
+    from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+    from codeguard.corpus.discovery import read_file
+    from codeguard.trust.manifest import build_manifest
+    from codeguard.trust.paths import unlistable
+
+    found = _discovered(root, scope)
+    refused = unlistable(item.name for item in found)
+    files = []
+    for item in found:
+        if item.name in refused:
+            warn(f"not listed: {item.name}: {refused[item.name]}")
+            continue
+        data = read_file(item)
+        files.append((item.name, data, [chunk.sha256 for chunk in chunk_file(item.name, data).chunks]))
+    if not files:
+        raise NothingToDoError(f"nothing to trust under {root}", got="no file", expected="at least one")
+    return build_manifest(root, files, scope=scope, chunker=CHUNKER_ID, **fields)
+
+
+def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
+    from codeguard.corpus.discovery import discover
+    from codeguard.reports.styled import by_reason
+    from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+
+    places = [root / part for part in scope if (root / part).exists()]
+    if not places:
+        return []
+    result = discover(places, root=root)
+    for line in by_reason((item.reason, item.path) for item in result.skipped):
+        warn(f"not part of the corpus: {line.strip()}")
+    for note in result.notes:
+        warn(note)
+    return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
+
+
+def _opened(data: bytes) -> tuple[bytes, Envelope | None]:
+    """Return an envelope's payload and the envelope, or a bare statement and None."""
+    from codeguard.trust.manifest import manifest_from_json
+    from codeguard.trust.signatures import read_envelope
+
+    try:
+        envelope = read_envelope(data)
+    except ManifestError as no_envelope:
+        try:
+            manifest_from_json(data)
+        except ManifestError:
+            no_envelope.hint = no_envelope.hint or "codeguard trust build makes a manifest to sign"
+            raise no_envelope from None
+        return data, None
+    return envelope.payload, envelope
 
 
 def _show_index(context: click.Context, store: str | None, format_: str) -> None:
@@ -395,19 +496,6 @@ def _successor_expiry(old: Manifest, now: datetime, days: int | None) -> datetim
     return now + (old.expires - old.created) if old.expires else None
 
 
-def _rules(texts: Sequence[str]) -> tuple[Any, ...]:
-    from codeguard.trust import SignerRule
-    from codeguard.trust.patterns import check_pattern
-
-    paths: dict[str, list[str]] = {}
-    for text in texts:
-        identity, equals, pattern = text.rpartition("=")
-        if not equals or not identity:
-            raise ConfigError("--signer", got=text, expected="IDENTITY=PATTERN")
-        paths.setdefault(identity, []).append(check_pattern(pattern))
-    return tuple(SignerRule(identity, tuple(patterns)) for identity, patterns in paths.items())
-
-
 def _passphrase() -> bytes:
     text = os.environ.get(PASSPHRASE)
     if text is None:
@@ -425,22 +513,15 @@ def _fields(manifest: Manifest) -> dict[str, Any]:
         "chunks": sum(len(entry.chunks) for entry in manifest.files.values()),
         "scope": list(manifest.scope),
         "chunker": manifest.chunker,
-        "codeguard": manifest.codeguard,
-        "git_commit": manifest.git_commit,
-        "source_url": manifest.source_url,
     }
 
 
 def _say_manifest(manifest: Manifest) -> None:
     for name, value in _fields(manifest).items():
         if value not in (None, ""):
-            say(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+            say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
 
 
-def _report(manifest: Manifest, format_: str, output: Path, signatures: int = 0) -> None:
-    if format_ == "json":
-        fields = {**_fields(manifest), "output": str(output), "signatures": signatures}
-        say_json({"schema": "codeguard.trust/1", **fields})
-    else:
-        _say_manifest(manifest)
-        say(f"written: {output} ({signatures} signature{'' if signatures == 1 else 's'})")
+def _report(manifest: Manifest, output: Path, signatures: int = 0) -> None:
+    _say_manifest(manifest)
+    say(f"written: {output} ({signatures} signature{'' if signatures == 1 else 's'})")

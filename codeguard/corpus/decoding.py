@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import encodings.aliases
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from encodings import normalize_encoding
+from itertools import accumulate
 
 from codeguard.errors import CorpusError
 
@@ -30,26 +32,16 @@ PYTHON_SUFFIXES = (".py", ".pyw", ".pyi", ".pyx", ".pxd")
 # A declared codec lets the attacker choose a function that processes the file. Only ASCII-compatible
 # character sets are decoded: nothing that decompresses (zlib), rewrites (rot13), hides code in apparent
 # comments (utf-7, unicode_escape) or comes from a third party.
-DECLARABLE: frozenset[str] = frozenset(
-    {
-        "ascii",
-        "utf_8",
-        "utf_8_sig",
-        "latin_1",
-        "mac_roman",
-        "mac_cyrillic",
-        "mac_greek",
-        "mac_latin2",
-        "mac_turkish",
-    }
-    | {"koi8_r", "koi8_t", "koi8_u", "kz1048", "ptcp154", "tis_620", "hp_roman8"}
-    | {"gb2312", "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213"}
-    | {"euc_kr", "cp949", "johab", "cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213"}
-    | {f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))}
-    | {f"cp{page}" for page in (1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)}
-    | {f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 856, 857, 858, 860, 861, 862, 863)}
-    | {f"cp{page}" for page in (865, 866, 869, 874, 1006, 1125)}
-)
+DECLARABLE = frozenset([
+    "ascii", "utf_8", "utf_8_sig", "latin_1", "mac_roman", "mac_cyrillic", "mac_greek", "mac_latin2",
+    "mac_turkish", "koi8_r", "koi8_t", "koi8_u", "kz1048", "ptcp154", "tis_620", "hp_roman8", "gb2312",
+    "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213", "euc_kr",
+    "cp949", "johab", "cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213", "cp1250", "cp1251",
+    "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp437", "cp720", "cp737",
+    "cp775", "cp850", "cp852", "cp855", "cp856", "cp857", "cp858", "cp860", "cp861", "cp862", "cp863",
+    "cp865", "cp866", "cp869", "cp874", "cp1006", "cp1125",
+    *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,60 +87,32 @@ def read_text(data: bytes, name: str) -> DecodedText:
     return _utf8(data) or _guess(data, "not valid UTF-8")
 
 
-PROGRAM, ARCHIVE, BYTECODE, OFFICE, OBJECTS = (
-    "a program",
-    "an archive",
-    "bytecode",
-    "an office document",
-    "pickled objects",
-)
-MEDIA = "an image, a font, sound or video"
-DATA = "data of a known kind"
-# File types by their first bytes: signatures from file(1), for files that occur in repositories.
-_SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
-    (
-        PROGRAM,
-        re.compile(
-            rb"\x7fELF|MZ|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]"
-            rb"|\xca\xfe\xba\xbe\0\0\0[\x01-\x08]|\0asm|!<arch>\n|dex\n"
-        ),
-    ),
-    (BYTECODE, re.compile(rb"\xca\xfe\xba\xbe|[\x00-\xff][\x0c\x0d]\r\n[\x00-\x03]\0\0\0|\x1bLua")),
-    (
-        ARCHIVE,
-        re.compile(
-            rb"PK[\x03\x05\x07]|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"
-            rb"|\x04\x22\x4d\x18|[\x00-\xff]{257}ustar|MSCF|xar!|\xed\xab\xee\xdb"
-        ),
-    ),
-    (OFFICE, re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|%PDF-|\{\\\\rtf")),
-    (
-        OBJECTS,  # pickles of every protocol, the first of them text, and arrays of objects, which hold one
-        re.compile(
-            rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n(?:[()\]}]|S['\"]|I-?\d|p\d)|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
-            rb"|\x93NUMPY[\x00-\xff]{4,6}[^\n]{0,8000}?'[|<>=]?O"
-        ),
-    ),
-    (
-        MEDIA,
-        re.compile(
-            rb"\x89PNG|GIF8|\xff\xd8\xff|BM[\x00-\xff]{4}\0\0|\0\0[\x01\x02]\0[\x01-\x40]\0|RIFF"
-            rb"|II\*\0|MM\0\*|wOF[F2]|\0\x01\0\0|OTTO|ttcf|true|ID3|\xff[\xf2\xf3\xfb]|OggS|fLaC|[\x00-\xff]{4}ftyp|\x1aE\xdf\xa3|8BPS|icns|[\x00-\xff]{34}LP"
-        ),
-    ),
-    (
-        DATA,
-        re.compile(
-            rb"\x93NUMPY|\xde\x12\x04\x95|\x95\x04\x12\xde|SQLite format 3|\x89HDF|PAR1|TZif|ARROW1"
-            rb"|Obj\x01|KDMP|DIRC|\xd4\xc3\xb2\xa1|\xffWPC"
-        ),
-    ),
-)
+PROGRAM, ARCHIVE, BYTECODE = "a program", "an archive", "bytecode"
+OFFICE, OBJECTS = "an office document", "pickled objects"
+MEDIA, DATA = "an image, a font, sound or video", "data of a known kind"
+# File types by their first bytes: signatures from file(1), for files that occur in repositories. Pickles are those
+# of every protocol, the first of them text, and arrays of objects, which hold one.
+_SIGNATURES = (
+    (PROGRAM, rb"\x7fELF|MZ|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]"
+        rb"|\xca\xfe\xba\xbe\0\0\0[\x01-\x08]|\0asm|!<arch>\n|dex\n"),
+    (BYTECODE, rb"\xca\xfe\xba\xbe|[\x00-\xff][\x0c\x0d]\r\n[\x00-\x03]\0\0\0|\x1bLua"),
+    (ARCHIVE, rb"PK[\x03\x05\x07]|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"
+        rb"|\x04\x22\x4d\x18|[\x00-\xff]{257}ustar|MSCF|xar!|\xed\xab\xee\xdb"),
+    (OFFICE, rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|%PDF-|\{\\\\rtf"),
+    (OBJECTS, rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n"
+        rb"(?:[()\]}]|S['\"]|I-?\d|p\d)|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
+        rb"|\x93NUMPY[\x00-\xff]{4,6}[^\n]{0,8000}?'[|<>=]?O"),
+    (MEDIA, rb"\x89PNG|GIF8|\xff\xd8\xff|BM[\x00-\xff]{4}\0\0|\0\0[\x01\x02]\0[\x01-\x40]\0|RIFF|II\*\0|MM\0\*"
+        rb"|wOF[F2]|\0\x01\0\0|OTTO|ttcf|true|ID3|\xff[\xf2\xf3\xfb]|OggS|fLaC|[\x00-\xff]{4}ftyp|\x1aE\xdf\xa3"
+        rb"|8BPS|icns|[\x00-\xff]{34}LP"),
+    (DATA, rb"\x93NUMPY|\xde\x12\x04\x95|\x95\x04\x12\xde|SQLite format 3|\x89HDF|PAR1|TZif|ARROW1|Obj\x01|KDMP"
+        rb"|DIRC|\xd4\xc3\xb2\xa1|\xffWPC"),
+)  # fmt: skip
 
 
 def kind_of_bytes(head: bytes) -> str:
     """Return the type of a binary file by its first bytes, or "" if unknown."""
-    return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
+    return next((kind for kind, signature in _SIGNATURES if re.match(signature, head)), "")
 
 
 SCRIPT, PADDED_TEXT = "a script by its first line", "text with NUL bytes in it"
@@ -215,19 +179,9 @@ def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -
         return found
     # Byte by byte, because other encodings do not always round-trip.
     decoder = codecs.getincrementaldecoder(decoded.encoding)("strict")
-    seen, wanted = 0, iter(characters)
-    target = next(wanted, None)
-    for position in range(decoded.mark_bytes, len(data)):
-        while target is not None and target <= seen:
-            found.append(position if target else 0)
-            target = next(wanted, None)
-        if target is None:
-            return found
-        seen += len(decoder.decode(data[position : position + 1]))
-    while target is not None:
-        found.append(len(data) if target else 0)
-        target = next(wanted, None)
-    return found
+    start = decoded.mark_bytes
+    seen = list(accumulate(len(decoder.decode(bytes([byte]))) for byte in data[start:]))
+    return [min(start + bisect_left(seen, at) + 1, len(data)) if at else 0 for at in characters]
 
 
 def _decode(data: bytes, encoding: str, mark_bytes: int) -> DecodedText | None:

@@ -11,13 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.decoding import (
-    DecodedText,
-    byte_offsets,
-    read_text,
-    too_large_reason,
-    unreadable_reason,
-)
+from codeguard.corpus.decoding import read_text, too_large_reason, unreadable_reason
 from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.names import name_of
@@ -25,18 +19,6 @@ from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
 from codeguard.corpus.stamps import UNSETTLED, settled_stamp
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
-
-__all__ = [
-    "DecodedText",
-    "Discovery",
-    "FoundFile",
-    "byte_offsets",
-    "discover",
-    "name_problem",
-    "printable_name",
-    "read_file",
-    "read_text",
-]
 
 HEAD_BYTES = 8192
 LARGEST_FILE = 2_000_000  # bytes
@@ -157,7 +139,7 @@ def _arguments(paths: Sequence[Path]) -> list[Path]:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError, ValueError) as error:
             raise CorpusError(
-                f"{_printable(str(path))} cannot be read: {_say(error)}", hint="check the path"
+                f"{printable_name(str(path))} cannot be read: {_say(error)}", hint="check the path"
             ) from error
         resolved.add(real)
     return sorted(resolved, key=lambda real: (len(real.parts), real))
@@ -211,11 +193,11 @@ class _Walk:
 
     def result(self) -> Discovery:
         files = sorted(self._files.values(), key=lambda file: file.name)
-        skipped = (Skipped(_printable(name), reason) for name, reason in self._skipped.items())
+        skipped = (Skipped(printable_name(name), reason) for name, reason in self._skipped.items())
         return Discovery(
             tuple(files),
             tuple(sorted(skipped, key=lambda item: (item.path, item.reason))),
-            tuple(f"{_printable(name)}: {'; '.join(self._notes[name])}" for name in sorted(self._notes)),
+            tuple(f"{printable_name(name)}: {'; '.join(self._notes[name])}" for name in sorted(self._notes)),
         )
 
     def skip(self, name: str, reason: str) -> None:
@@ -242,7 +224,7 @@ class _Walk:
             pending.extend(reversed(list(self._entries(folder, inside, tree))))
         if tree.git.problem:
             reached = "ignored files may be tracked" if tree.git.is_one else "no .gitignore counts"
-            self.note(_join(prefix, ".git/"), f"{reached}: {_printable(tree.git.problem)}")
+            self.note(_join(prefix, ".git/"), f"{reached}: {printable_name(tree.git.problem)}")
 
     def _read_rules(self, tree: _Tree, path: Path, inside: str) -> None:
         try:
@@ -271,9 +253,10 @@ class _Walk:
             relative = f"{inside}/{entry.name}" if inside else entry.name
             name = _join(tree.prefix, relative)
             path = folder / entry.name
+            is_folder = False
             try:
-                _check_name(entry.name)
                 is_folder = entry.is_dir(follow_symlinks=False)
+                _check_name(entry.name)
                 if entry.is_symlink():
                     raise _UnsuitableError(_link_reason(path, tree.top))
                 if is_folder and entry.name == GIT:
@@ -286,7 +269,7 @@ class _Walk:
                 if source is not None:
                     raise _UnsuitableError(f"ignored by {source}")
             except _UnsuitableError as reason:
-                self.skip(name + ("/" if _is_folder(entry) else ""), str(reason))
+                self.skip(name + ("/" if is_folder else ""), str(reason))
             except OSError as error:
                 self.skip(name, f"cannot be read: {_say(error)}")
             else:
@@ -303,14 +286,14 @@ class _Walk:
             found = self._suitable(path, name)
         except (_UnsuitableError, OSError) as error:
             self.skip(
-                name, str(error) if isinstance(error, _UnsuitableError) else f"cannot be read: {_say(error)}"
+                name, _say(error) if isinstance(error, _UnsuitableError) else f"cannot be read: {_say(error)}"
             )
             return
         other = self._names.setdefault(name, path)
         if other != path:
             raise CorpusError(
                 f"two files would have the same name {name}",
-                got=f"{_printable(str(other))} and {_printable(str(path))}",
+                got=f"{printable_name(str(other))} and {printable_name(str(path))}",
                 hint="work from a folder that contains both",
             )
         self._files[path] = found
@@ -372,23 +355,18 @@ def _read(path: Path, limit: int) -> bytes:
         return b"".join(parts)
 
 
+_KINDS = {
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFBLK: "block device",
+    stat.S_IFCHR: "character device",
+}
+
+
 def _kind(mode: int) -> str:
-    kinds: tuple[tuple[Callable[[int], bool], str], ...] = (
-        (stat.S_ISDIR, "folder"),
-        (stat.S_ISLNK, "link"),
-        (stat.S_ISFIFO, "FIFO"),
-        (stat.S_ISSOCK, "socket"),
-        (stat.S_ISBLK, "block device"),
-        (stat.S_ISCHR, "character device"),
-    )
-    return f"{NOT_REGULAR} ({next((word for test, word in kinds if test(mode)), 'unknown kind')})"
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir(follow_symlinks=False)
-    except OSError:
-        return False
+    return f"{NOT_REGULAR} ({_KINDS.get(stat.S_IFMT(mode), 'unknown kind')})"
 
 
 def _link_reason(path: Path, top: Path) -> str:
@@ -400,7 +378,7 @@ def _link_reason(path: Path, top: Path) -> str:
     if not target.is_relative_to(top):
         return LINK_OUT
     inside = target.relative_to(top)
-    shown = _printable(inside.as_posix())
+    shown = printable_name(inside.as_posix())
     if not exists:
         return "broken link"
     if {GIT, STATE} & set(inside.parts):
@@ -421,18 +399,13 @@ def name_problem(name: str) -> str:
     return ""
 
 
-def printable_name(name: str) -> str:
-    """Return a name that can be shown and stored, with non-UTF-8 bytes and terminal controls escaped."""
-    return _printable(name)
-
-
 def _check_name(name: str) -> None:
     problem = name_problem(name)
     if problem:
         raise _UnsuitableError(problem)
 
 
-def _printable(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return a name that can be shown and stored, with non-UTF-8 bytes and terminal controls escaped."""
     safe = name.encode("utf-8", "backslashreplace").decode()
     return "".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -12,6 +13,7 @@ from codeguard.interpreter import OUTSIDE
 
 TIMEOUT_S = 120
 _NO_GIT = "git is not installed"
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
@@ -23,13 +25,6 @@ _SETTINGS = {
     "diff.external": "",
     "diff.ignoreSubmodules": "none",
     "diff.renames": "false",
-    "gpg.minTrustLevel": "fully",
-    "gpg.openpgp.program": "false",
-    "gpg.program": "false",
-    "gpg.ssh.allowedSignersFile": os.devnull,
-    "gpg.ssh.program": "ssh-keygen",
-    "gpg.ssh.revocationFile": "",
-    "gpg.x509.program": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
 }
@@ -48,7 +43,6 @@ def run_git(
     *arguments: str,
     settings: Mapping[str, str] | None = None,
     variables: Collection[str] = (),
-    stdin: bytes = b"",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git and return its output and exit status.
 
@@ -58,7 +52,6 @@ def run_git(
         settings: in addition to our own, or overriding them.
         variables: names of `GIT_…` variables to keep. All others are removed: they could redirect git to
             another repository, index or object store.
-        stdin: what git reads.
 
     Raises:
         FileNotFoundError: git is not installed.
@@ -70,7 +63,7 @@ def run_git(
     return subprocess.run(
         command(folder, *arguments, settings=settings),
         cwd=OUTSIDE,  # what a relative entry of PATH finds there is not the repository's
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         env=environment | VARIABLES,
         timeout=TIMEOUT_S,
@@ -95,15 +88,15 @@ class WorkingTree:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @cached_property
+    @property
     def is_one(self) -> bool:
         """Whether the folder or one above it holds a repository, as far as can be known."""
-        return self._claims and self._problem in ("", _NO_GIT)
+        return self._claims and self._answer[1] in ("", _NO_GIT)
 
     @property
     def problem(self) -> str:
         """Why git cannot list tracked files, or ""."""
-        return self._problem if self._claims else ""
+        return self._answer[1] if self._claims else ""
 
     def tracks(self, relative: str) -> bool:
         """Return whether a file (relative to the folder, posix) is tracked, or anything in a folder of that name."""
@@ -113,24 +106,21 @@ class WorkingTree:
     def _claims(self) -> bool:
         return any((place / ".git").exists() for place in (self._folder, *self._folder.parents))
 
-    @property
-    def _problem(self) -> str:
-        return self._answer[1]
-
     @cached_property
-    def _answer(self) -> tuple[frozenset[str], str]:
+    def _answer(self) -> tuple[set[str], str]:
+        """Return what is tracked, with the folders around it, and why git cannot list it."""
         try:
             # A repository of another user may be listed: nothing that its configuration names is run.
             done = run_git(self._folder, "ls-files", "-z", "--cached", settings={"safe.directory": "*"})
         except FileNotFoundError:
-            return frozenset(), _NO_GIT
+            return set(), _NO_GIT
         except (OSError, subprocess.TimeoutExpired):
-            return frozenset(), "git cannot be run"
+            return set(), "git cannot be run"
         if done.returncode:
-            return frozenset(), done.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
+            return set(), done.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
         known: set[str] = set()
         for name in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
             while name and name not in known:
                 known.add(name)
                 name = name.rpartition("/")[0]
-        return frozenset(known), ""
+        return known, ""

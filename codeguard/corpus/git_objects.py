@@ -60,17 +60,22 @@ class GitObjects:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with contextlib.ExitStack() as stack:
-            self._own = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeguard-git-")))
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._made = tempfile.TemporaryDirectory(prefix="codeguard-git-")
+        self._own = Path(self._made.name)
+        try:
             self.top = Path(self._located("--show-toplevel")).resolve()
             self._copy_layout()
-            self._reader: subprocess.Popen[bytes] | None = None
-            stack.callback(self._end_reader)
-            self._stack = stack.pop_all()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Remove what was made to read the objects."""
-        self._stack.close()
+        if self._reader is not None:
+            self._reader.kill()
+            self._reader.communicate()
+        self._made.cleanup()
 
     def commit(self, name: str) -> str:
         """Return the id of the commit of a name, "" if there is none."""
@@ -136,18 +141,10 @@ class GitObjects:
 
         Raises CorpusError: the repository lacks one, as in a partial clone.
         """
-        wanted = [entry for entry in entries if entry.mode != SUBMODULE]
-        asked = "".join(f"{entry.blob}\n" for entry in wanted).encode("ascii")
-        lines = self._git("cat-file", "--batch-check", stdin=asked).decode("ascii", "replace").splitlines()
-        rows = iter(zip(wanted, lines, strict=True))
-        found = []
-        for entry in entries:
-            if entry.mode == SUBMODULE:
-                found.append(0)
-                continue
-            _, line = next(rows)
-            found.append(_size(entry, line))
-        return found
+        asked = "".join(f"{entry.blob}\n" for entry in entries if entry.mode != SUBMODULE).encode("ascii")
+        answer = self._git("cat-file", "--batch-check", stdin=asked).decode("ascii", "replace")
+        lines = iter(answer.splitlines())
+        return [0 if entry.mode == SUBMODULE else _size(entry, next(lines, "")) for entry in entries]
 
     def read(self, entry: Entry, limit: int) -> bytes:
         """Return at most so many bytes of a file's content, without the repository's filters."""
@@ -182,11 +179,6 @@ class GitObjects:
                 env=self._environment(),
             )
         return self._reader
-
-    def _end_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.kill()
-            self._reader.communicate()
 
     def _copy_layout(self) -> None:
         """Make the repository through which the objects are read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,28 +38,23 @@ class IgnoreRules:
             complaints.append(f"only its first {self.MAX_BYTES} bytes count as rules")
             data = data[: self.MAX_BYTES].rpartition(b"\n")[0]
         room = MAX_COST - sum(self._costs.get(above, 0) for above in (folder, *_above(folder)))
-        patterns = []
-        cost = hard = many = malformed = 0
+        patterns, cost = [], 0
+        refused: Counter[str] = Counter()
         for line in data.decode("utf-8", "replace").splitlines():
-            stars = len(_STARS.findall(_HARMLESS.sub("", line.rstrip())))
             if not line.strip() or line.startswith("#"):
                 continue
+            stars = _stars(line)
             price = TWO_STARS_COST if stars > 1 else 1
             if stars > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
-                hard += 1
+                refused[f"more than {MAX_STARS} stars, or too long"] += 1
             elif cost + price > room:
-                many += 1
+                refused["too many of them"] += 1
             elif not _is_valid(line):
-                malformed += 1
+                refused["malformed"] += 1
             else:
                 cost += price
                 patterns.append(line)
-        if hard:
-            complaints.append(f"{hard} of its rules do not count: more than {MAX_STARS} stars, or too long")
-        if many:
-            complaints.append(f"{many} of its rules do not count: too many of them")
-        if malformed:
-            complaints.append(f"{malformed} of its rules do not count: malformed")
+        complaints += [f"{number} of its rules do not count: {why}" for why, number in refused.items()]
         self._costs[folder] = self._costs.get(folder, 0) + cost
         self._specs.setdefault(folder, []).append((_spec(patterns), shown))
         return complaints
@@ -91,9 +87,13 @@ def pattern_problem(line: str) -> str:
     """Return why a user's pattern is rejected, or ""."""
     if not line.strip() or line.startswith("#"):
         return "no pattern"
-    if len(_STARS.findall(_HARMLESS.sub("", line.rstrip()))) > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
+    if _stars(line) > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
         return f"more than {MAX_STARS} stars, or more than {MAX_PATTERN_CHARS} characters"
     return "" if _is_valid(line) else "a malformed pattern"
+
+
+def _stars(line: str) -> int:
+    return len(_STARS.findall(_HARMLESS.sub("", line.rstrip())))
 
 
 def _above(relative: str) -> Iterator[str]:

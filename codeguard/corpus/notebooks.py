@@ -1,6 +1,6 @@
 """What a notebook's cells hold (Python, shell, prose), with the place of each character in the notebook file.
 
-A notebook (`.ipynb`) is JSON. It is parsed here rather than by `json`, which reports no offsets, to find
+A notebook (`.ipynb`) is JSON. Only its strings are parsed by `json`, which reports no offsets and recurses, to find
 everything that a person would run: every object that calls itself a code cell, anywhere, and every value of a
 repeated key.
 """
@@ -11,20 +11,19 @@ import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from codeguard.corpus.embedded import LANGUAGES
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import parse
 
 _BLANKS = lazy(r"[ \t\r\n]*")
-_STRING = lazy(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _PLAIN = lazy(r"[-+.\w]{1,400}")
 _PIECE = lazy(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL
 )
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _SOURCES = frozenset({"source", "input"})  # `input` in notebooks of the third format
 _SCRIPT_OUTPUT, _PAGE_OUTPUTS = "application/javascript", frozenset({"text/html", "image/svg+xml"})
 # What a browser runs of a page: the bodies of scripts, and the values of handlers and of addresses that are scripts.
@@ -200,25 +199,25 @@ class _MalformedError(ValueError):
 
 
 def _cells(raw: str) -> Iterator[_Cell | str]:
-    """Yield each cell, and every language that the notebook says it is in.
-
-    A custom parser: `json` does not report the position of strings, and recurses.
-    """
+    """Yield each cell, and every language that the notebook says it is in."""
     stack: list[_Object] = []
     at = 0
     while at < len(raw):
         at = _end(_BLANKS.match(raw, at))
         character = raw[at : at + 1]
         if character == '"':
-            end = _end(_STRING.match(raw, at))
+            try:
+                text, end = scanstring(raw, at + 1, False)
+            except ValueError:
+                raise _MalformedError from None
             top = stack[-1] if stack else None
             after = _end(_BLANKS.match(raw, end))
             if top is not None and not top.is_array and raw[after : after + 1] == ":":
-                top.key = _said(raw[at + 1 : end - 1]) if end - at < 100 else ""
+                top.key = text
                 at = after + 1
                 continue
             if top is not None:
-                yield from _told(stack, raw, at + 1, end - 1)
+                yield from _told(stack, _Written(text, at + 1, end - 1))
             at = end
         elif character in ("{", "["):
             if len(stack) >= DEEPEST:
@@ -240,45 +239,30 @@ def _cells(raw: str) -> Iterator[_Cell | str]:
         raise _MalformedError
 
 
-def _told(stack: list[_Object], raw: str, start: int, end: int) -> Iterator[str]:
+def _told(stack: list[_Object], found: _Written) -> Iterator[str]:
     """Process a string value: a cell's kind, part of a cell's source, or possibly a language."""
     top = stack[-1]
     holder = stack[-2] if top.is_array and len(stack) > 1 else top
     if holder.is_array:
         return
     if holder.key in _SOURCES:
-        holder.sources.append(_Written(_said(raw[start:end]), start, end))
+        holder.sources.append(found)
     elif holder.key == _SCRIPT_OUTPUT:
-        holder.scripts.append(_Written(_said(raw[start:end]), start, end))
+        holder.scripts.append(found)
     elif holder.key in _PAGE_OUTPUTS:
-        holder.scripts.append(_Written(_run_of_page(_said(raw[start:end])), start, end))
+        holder.scripts.append(replace(found, text=_run_of_page(found.text)))
     elif holder is top and top.key == "cell_type":
-        top.kinds.append(_said(raw[start:end]))
+        top.kinds.append(found.text)
     elif holder is top and len(stack) > 2:
         around = stack[-2].key
         if (around, top.key) in (("kernelspec", "language"), ("language_info", "name")):
-            yield _said(raw[start:end])
+            yield found.text
 
 
 def _end(match: re.Match[str] | None) -> int:
     if match is None:
         raise _MalformedError
     return match.end()
-
-
-def _said(written: str) -> str:
-    """Decode the inside of a JSON string."""
-    return _PIECE.sub(_unescaped, written) if "\\" in written else written
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    piece = match[0]
-    if not piece.startswith("\\"):
-        return piece
-    if len(piece) == 12:
-        high, low = int(piece[2:6], 16), int(piece[8:], 16)
-        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-    return chr(int(piece[2:], 16)) if len(piece) == 6 else _ESCAPES.get(piece[1], piece[1])
 
 
 def _without_magic(code: str, budget: int) -> tuple[str, int]:

@@ -1,33 +1,29 @@
 """Find files and parts of a text that are secrets, and show a text without them.
 
-The patterns are those of detect-secrets, with a few of our own for secrets that it does not cover. Its
-plugins are called only through `analyze_string`, which reads no files or settings and verifies nothing over
-the network. They are loaded only when a text contains the beginning of a possible secret, because importing
-the package takes longer than a small audit. They only get a bounded part of one line, because their
-expressions backtrack.
+A token of a service is a row of `_TOKENS`, with the beginnings by which a text is searched first: most texts have
+none of them. Every expression gets a bounded part of the text.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import functools
+import json
 import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import pairwise
 
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Chunk, SourceFile
 
-SCAN_VERSION = "2"  # an index built with another version reads its files again
+SCAN_VERSION = "3"  # an index built with another version reads its files again
 MASK = "*"
 LONGEST_TOKEN = 4_000
 LONGEST_KEY = 20_000  # characters of the body of a private key
-MOST_ASKED = 500  # candidates per text and plugin; beyond that, anything that begins like a secret counts
 
 ENVIRONMENT_FILE = "environment-file"
 KEY_FILE = "key-file"
@@ -51,30 +47,21 @@ class FoundSecret:
 
 # Names of the file, or of the file in its folder. `.pem` and `.key` are not listed: certificates and public
 # keys have them as well, so their content decides.
-_NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        ENVIRONMENT_FILE,
-        re.compile(
-            r"\.env(?!.*\b(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema)\b)(?:\..+)?"
-        ),
+_NAMES = {
+    ENVIRONMENT_FILE: lazy(
+        r"\.env(?!.*\b(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema)\b)(?:\..+)?"
     ),
-    (
-        KEY_FILE,
-        re.compile(
-            r"id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)|.+\.(?:ppk|p12|pfx|jks|jceks|bks|keystore|kdbx|p8)"
-            r"|secring\.gpg|master\.key"
-        ),
+    KEY_FILE: lazy(
+        r"id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)|.+\.(?:ppk|p12|pfx|jks|jceks|bks|keystore|kdbx|p8)"
+        r"|secring\.gpg|master\.key"
     ),
-    (
-        CREDENTIALS_FILE,
-        re.compile(
-            r"[._]netrc|\.pgpass|pgpass\.conf|\.git-credentials|\.my\.cnf|\.dockercfg|\.s3cfg|\.boto|\.htpasswd"
-            r"|\.vault-token|.*\.tfstate(?:\.backup)?|kubeconfig|.+\.kubeconfig"
-            r"|client_secrets?(?:[_-].+)?\.json|application_default_credentials\.json"
-        ),
+    CREDENTIALS_FILE: lazy(
+        r"[._]netrc|\.pgpass|pgpass\.conf|\.git-credentials|\.my\.cnf|\.dockercfg|\.s3cfg|\.boto|\.htpasswd"
+        r"|\.vault-token|.*\.tfstate(?:\.backup)?|kubeconfig|.+\.kubeconfig"
+        r"|client_secrets?(?:[_-].+)?\.json|application_default_credentials\.json"
     ),
-)
-_PLACES = re.compile(
+}
+_PLACES = lazy(
     r"(?:.*/)?(?:\.aws/credentials|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.cargo/credentials(?:\.toml)?"
     r"|\.gem/credentials|\.config/gcloud/(?:credentials\.db|legacy_credentials/.+)|\.azure/(?:accessTokens|msal_token_cache)\.json"
     r"|\.streamlit/secrets\.toml|\.terraform\.d/credentials\.tfrc\.json|\.terraformrc)"
@@ -84,10 +71,8 @@ _PLACES = re.compile(
 def secret_file(name: str) -> str:
     """Return the rule by which a file of this name (posix, with its folders) is a secret, or ""."""
     base = name.rpartition("/")[2].lower()
-    for rule, pattern in _NAMES:
-        if pattern.fullmatch(base):
-            return rule
-    return CREDENTIALS_FILE if _PLACES.fullmatch(name) else ""
+    rule = next((rule for rule, pattern in _NAMES.items() if pattern.fullmatch(base)), "")
+    return rule or (CREDENTIALS_FILE if _PLACES.fullmatch(name) else "")
 
 
 def named_secrets(name: str, text: str) -> list[FoundSecret]:
@@ -103,108 +88,97 @@ def named_secrets(name: str, text: str) -> list[FoundSecret]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plugin:
-    """A plugin of detect-secrets and where it applies.
+class _Token:
+    """The tokens of a service: the rule, what they begin with, and their form.
 
-    `anchors` are the beginnings of its secrets, or contained in them after up to `before` characters; `shape`
-    must match there as well before the plugin is called. `brief` says that a line of any base64 may begin so.
+    A token is what the form's group has matched, if it has one, and the rest of the word. `before` characters of it
+    may stand before the beginning.
     """
 
     rule: str
-    module: str
-    name: str
     anchors: tuple[str, ...]
+    form: re.Pattern[str]
     before: int = 0
-    shape: re.Pattern[str] = re.compile("")
-    brief: bool = False
-
-    def secrets_in(self, piece: str) -> Iterator[str]:
-        """Yield what the plugin finds in a part of a line."""
-        return iter(_load(self.module, self.name)(piece))
 
 
-@functools.cache
-def _load(module: str, name: str) -> Callable[[str], Iterable[str]]:
-    plugin = getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
-    analyze: Callable[[str], Iterable[str]] = plugin.analyze_string
-    return analyze
+def _token(rule: str, anchors: str, form: str, before: int = 0) -> _Token:
+    return _Token(rule, tuple(anchors.split()), lazy(form, re.ASCII), before)
 
 
 _TOKENS = (
-    _Plugin(CLOUD_KEY, "aws", "AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA")),
-    _Plugin(CLOUD_KEY, "azure_storage_key", "AzureStorageKeyDetector", ("AccountKey=",)),
-    _Plugin(
+    _token(SERVICE_TOKEN, "AKC", r"(?:\A|(?<=[\s=:\"]))AKC[a-zA-Z0-9]{10,}(?=[\s\"]|\Z)"),
+    _token(CLOUD_KEY, "A3T ABIA ACCA AKIA ASIA", r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"),
+    _token(CLOUD_KEY, "AccountKey=", r"AccountKey=[a-zA-Z0-9+/=]{88}"),
+    _token(CLOUD_KEY, "AIza", r"AIza[\w-]{35}(?![\w-])"),
+    _token(CLOUD_KEY, "GOCSPX-", r"GOCSPX-[\w-]{28}(?![\w-])"),
+    _token(CLOUD_KEY, "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{64}(?!\w)"),
+    _token(SERVICE_TOKEN, "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{36}"),
+    _token(SERVICE_TOKEN, "github_pat_", r"github_pat_\w{22,255}"),
+    _token(SERVICE_TOKEN, "glpat- gldt- glft- glsoat- glrt-", r"gl(?:pat|dt|ft|soat|rt)-[\w-]{20,50}(?!\w)"),
+    _token(SERVICE_TOKEN, "GR1348941 glcbt-", r"(?:GR1348941|glcbt-)[\w-]{20,50}(?!\w)"),
+    _token(SERVICE_TOKEN, "glimt- glptt-", r"(?:glimt-[\w-]{25}|glptt-[\w-]{40})(?!\w)"),
+    _token(SERVICE_TOKEN, "glagent- gloas-", r"(?:glagent-[\w-]{50,1024}|gloas-[\w-]{64})(?!\w)"),
+    _token(SERVICE_TOKEN, "-us", r"[0-9a-z]{32}-us\d{1,2}", 32),
+    _token(SERVICE_TOKEN, "/:_authToken=", r"/:_authToken=(npm_\w+|[A-Fa-f0-9-]{36})"),
+    _token(SERVICE_TOKEN, "npm_", r"npm_[A-Za-z0-9]{36}(?!\w)"),
+    _token(SERVICE_TOKEN, "hf_", r"hf_[A-Za-z0-9]{34,40}(?!\w)"),
+    _token(SERVICE_TOKEN, "sk-", r"sk-[\w-]{20,300}?T3BlbkFJ[A-Za-z0-9]{20}"),
+    _token(SERVICE_TOKEN, "sk-", r"sk-(?:proj|svcacct|admin|ant-[a-z]+\d\d)-[\w-]{40,300}"),
+    _token(SERVICE_TOKEN, "pypi-AgE", r"pypi-AgE(?:IcHlwaS5vcmc|NdGVzdC5weXBpLm9yZw)[\w-]{70,}"),
+    _token(SERVICE_TOKEN, "SG.", r"SG\.[\w-]{22}\.[\w-]{43}"),
+    _token(SERVICE_TOKEN, "xox", r"xox[abprso]-(?:\d+-)+[A-Za-z0-9]+|xoxe[.-][\w.-]{40,400}"),
+    _token(SERVICE_TOKEN, "xapp-", r"xapp-\d-\w{6,20}-\d{6,20}-\w{32,128}"),
+    _token(
         SERVICE_TOKEN,
-        "artifactory",
-        "ArtifactoryDetector",
-        ("AKC", "AP"),
-        1,
-        # `APETextValue` and `APDiameter1998` are names.
-        re.compile(r"AKC[a-zA-Z0-9]{10}|AP(?![A-F]?[A-Z]?[a-z]+(?:[A-Z][a-z]+|\d)*(?![A-Za-z0-9]))[\dABCDEF][a-zA-Z0-9]{8}"),
-        brief=True,
+        "https://hooks.slack.com/services/",
+        r"https://hooks\.slack\.com/services/T\w+/B\w+/\w+",
     ),
-    _Plugin(SERVICE_TOKEN, "github_token", "GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
-    _Plugin(
-        SERVICE_TOKEN,
-        "gitlab_token",
-        "GitLabTokenDetector",
-        ("glpat-", "gldt-", "glft-", "glsoat-", "glrt-", "GR1348941", "glcbt-", "glimt-", "glptt-", "glagent-",
-         "gloas-"),
-    ),
-    _Plugin(SERVICE_TOKEN, "mailchimp", "MailchimpDetector", ("-us",), 32, re.compile(r"[0-9a-z]{32}-us\d")),
-    _Plugin(SERVICE_TOKEN, "npm", "NpmDetector", (":_authToken=",), 200),
-    _Plugin(SERVICE_TOKEN, "openai", "OpenAIDetector", ("sk-",)),
-    _Plugin(SERVICE_TOKEN, "pypi_token", "PypiTokenDetector", ("pypi-AgE",)),
-    _Plugin(SERVICE_TOKEN, "sendgrid", "SendGridDetector", ("SG.",)),
-    _Plugin(SERVICE_TOKEN, "slack", "SlackDetector", ("xox", "https://hooks.slack.com/services/")),
-    _Plugin(SERVICE_TOKEN, "square_oauth", "SquareOAuthDetector", ("sq0csp-",)),
-    _Plugin(SERVICE_TOKEN, "stripe", "StripeDetector", ("sk_live_", "rk_live_")),
-    _Plugin(
-        SERVICE_TOKEN, "telegram_token", "TelegramBotTokenDetector", (":AA",), 10, re.compile(r"\d{8,10}:AA")
-    ),
-    _Plugin(SERVICE_TOKEN, "twilio", "TwilioKeyDetector", ("AC", "SK"), 0, re.compile(r"(?:AC|SK)[a-z0-9]{32}")),
-    _Plugin(JSON_WEB_TOKEN, "jwt", "JwtTokenDetector", ("eyJ",)),
-)  # fmt: skip
-_DISCORD = _Plugin(SERVICE_TOKEN, "discord", "DiscordBotTokenDetector", ())
-_BASIC_AUTH = _Plugin(PASSWORD_IN_URL, "basic_auth", "BasicAuthDetector", ("://",))
-_HEADER = _Plugin(PRIVATE_KEY, "private_key", "PrivateKeyDetector", ("PRIVATE KEY", "PuTTY-User-Key-File-"))
-# These recognize a value by the name it is assigned to.
-_ASSIGNED = (
-    _Plugin(CLOUD_KEY, "aws", "AWSKeyDetector", ()),
-    _Plugin(CLOUD_KEY, "cloudant", "CloudantDetector", ()),
-    _Plugin(CLOUD_KEY, "ibm_cos_hmac", "IbmCosHmacDetector", ()),
-    _Plugin(CLOUD_KEY, "softlayer", "SoftlayerDetector", ()),
-    _Plugin(CLOUD_KEY, "ibm_cloud_iam", "IbmCloudIamDetector", ()),
+    _token(SERVICE_TOKEN, "sq0csp-", r"sq0csp-[0-9A-Za-z\\_-]{43}"),
+    _token(SERVICE_TOKEN, "sk_live_ rk_live_", r"[rs]k_live_[0-9a-zA-Z]{24}"),
+    _token(SERVICE_TOKEN, ":AA", r"\d{8,10}:AA[\w-]{33}", 10),
+    _token(SERVICE_TOKEN, "AC SK", r"(?:AC|SK)[a-z0-9]{32}"),
+    _token(SERVICE_TOKEN, "whsec_", r"whsec_[A-Za-z0-9+/=]{32,64}"),
+    _token(SERVICE_TOKEN, "dckr_pat_", r"dckr_pat_[\w-]{27}(?![\w-])"),
+    _token(SERVICE_TOKEN, "hvs.", r"hvs\.[\w-]{24,300}"),
+    _token(JSON_WEB_TOKEN, "eyJ", r"eyJ[\w=-]++\.[\w=-]++"),
+    _token(PRIVATE_KEY, "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
 )
 _NAMED = ("pass", "pwd", "secret", "key", "token", "contrase")
 
-# Secrets for which release 1.5 of detect-secrets has no plugin.
-_OWN: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
-    (CLOUD_KEY, ("AIza",), re.compile(r"AIza[\w-]{35}(?![\w-])")),
-    (CLOUD_KEY, ("GOCSPX-",), re.compile(r"GOCSPX-[\w-]{28}(?![\w-])")),
-    (CLOUD_KEY, ("dop_v1_", "doo_v1_", "dor_v1_"), re.compile(r"do[opr]_v1_[0-9a-f]{64}(?!\w)")),
-    (SERVICE_TOKEN, ("github_pat_",), re.compile(r"github_pat_\w{22,255}")),
-    (SERVICE_TOKEN, ("npm_",), re.compile(r"npm_[A-Za-z0-9]{36}(?!\w)")),
-    (SERVICE_TOKEN, ("hf_",), re.compile(r"hf_[A-Za-z0-9]{34,40}(?!\w)")),
-    (SERVICE_TOKEN, ("sk-",), re.compile(r"sk-(?:proj|svcacct|admin|ant-[a-z]+\d\d)-[\w-]{40,300}")),
-    (SERVICE_TOKEN, ("xapp-", "xoxe"), re.compile(r"xapp-\d-\w{6,20}-\d{6,20}-\w{32,128}|xoxe[.-][\w.-]{40,400}")),
-    (SERVICE_TOKEN, ("whsec_",), re.compile(r"whsec_[A-Za-z0-9+/=]{32,64}")),
-    (SERVICE_TOKEN, ("dckr_pat_",), re.compile(r"dckr_pat_[\w-]{27}(?![\w-])")),
-    (SERVICE_TOKEN, ("hvs.",), re.compile(r"hvs\.[\w-]{24,300}")),
-    (PRIVATE_KEY, ("AGE-SECRET-KEY-1",), re.compile(r"AGE-SECRET-KEY-1[0-9A-Z]{58}")),
-)  # fmt: skip
+
+def _assigned_to(name: str, value: str) -> re.Pattern[str]:
+    around = r"[\[\]\"']{0,2}"
+    return lazy(rf"(?<!\w){around}{name}{around} *(?:=>|:=|::|[=: ]) *[\"']?{value}", re.IGNORECASE)
+
+
+# Keys of clouds that are recognized by the name that they are assigned to.
+_CLOUD_KEYS = (
+    lazy(r"aws.{0,20}?(?:key|pwd|pw|password|pass|token).{0,20}?['\"]([0-9a-z/+]{40})['\"]", re.IGNORECASE),
+    _assigned_to(r"cl(?:ou(?:dant)?)?[_-]?(?:api)?(?:key|pwd|pw|password|pass|token)", "([0-9a-f]{64})"),
+    _assigned_to(
+        r"(?:ibm)?[-_]?(?:cos)?[-_]?(?:hmac)?[-_]?secret[-_]?(?:access)?[-_]?key",
+        "([0-9a-f]{48})(?![0-9a-f])",
+    ),
+    _assigned_to(r"(?:softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)", "([0-9a-z]{64})"),
+    _assigned_to(
+        r"(?:ibm)?[_-]?(?:cloud)?[_-]?(?:iam)?[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)",
+        r"([\w-]{44})(?![\w-])",
+    ),
+)
 
 _LINE = re.compile(r"(?m)^(?:[^\S\n]{0,40}[\w.\"' -]{1,100}[=:])?(?P<value>[^\n]*)$")
 _RUN = re.compile(rf"[\w+/=.:~-]{{4,{LONGEST_TOKEN}}}", re.ASCII)
 _REST = re.compile(rf"[\w+/=.~-]{{0,{LONGEST_TOKEN}}}", re.ASCII)
-_URL = re.compile(r"://[^\s/:?#@\[\]{}$!&'()*+,;=]{1,200}:([^\s/:?#@\[\]{}!&'()*+,;=]{3,200})@(?=[\w\[])")
+_URL = re.compile(r"://[^\s/:?#@\[\]{}$!&'()*+,;=]{1,200}:([^\s/:?#@\[\]{}$!&'()*+,;=]{3,200})@(?=[\w\[])")
 _VALUE = re.compile(
     r"""[\w.-]{0,40}["'`\]]{0,2}[ \t]{0,8}(?::=|=>|[:=]|[ \t](?=["']))[ \t]{0,8}(?:[brf@]?["'`]|(?=[\w+/!#^&*?~.-]))"""
     r"""(?!!(?:encrypted|vault)\b)(?=[^\s"'`]{0,80}\d)([^\s"'`,;&\\]{8,200})(?=["'`,;\s\\]|$)""",
     re.ASCII | re.IGNORECASE,
 )
 _DISCORD_RUN = re.compile(r"(?<![\w-])[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}", re.ASCII)
-_BEGIN = re.compile(r"BEGIN (?:[A-Z0-9]{2,10} ){0,2}PRIVATE KEY(?: BLOCK)?-----")
+_BEGIN = re.compile(
+    r"BEGIN (?:(?:DSA|EC|OPENSSH|PGP|RSA) |(?:[A-Z0-9]{2,10} )?ENCRYPTED )?PRIVATE KEY(?: BLOCK)?-----"
+)
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d: \S+\s")
 _LINES = re.compile(
     r"\s{0,4}(?:[^\S\n]{0,40}[\"']?[A-Za-z0-9+/=]{8,200}[\"'\\nr,+;]{0,8}[^\S\n]{0,8}\r?\n?){0,400}"
@@ -241,7 +215,7 @@ _CODE = re.compile(
 def find_secrets(text: str) -> list[FoundSecret]:
     """Return the secrets of a text in order, without nested ones, in linear time."""
     found: set[FoundSecret] = set()
-    for look in (_tokens, _own, _keys, _encoded, _discord, _urls, _assigned):
+    for look in (_tokens, _keys, _encoded, _discord, _urls, _assigned):
         found.update(look(text))
     kept: list[FoundSecret] = []
     for item in sorted(found, key=lambda item: (item.start, -item.end, _ORDER[item.rule])):
@@ -295,13 +269,6 @@ def overlapping(secrets: Sequence[FoundSecret], start: int, end: int) -> Sequenc
             secrets, end, key=lambda item: item.start
         )
     ]
-
-
-def scanner() -> str:
-    """Return the version of the secret scan: an index built with another one reads its files again."""
-    from importlib.metadata import version  # needed only by the index
-
-    return f"{SCAN_VERSION} detect-secrets {version('detect-secrets')}"
 
 
 def mask_secrets(text: str, secrets: Iterable[FoundSecret] | None = None, start: int = 0) -> str:
@@ -375,78 +342,45 @@ def _inside_word(text: str, at: int) -> bool:
 
 
 def _tokens(text: str) -> Iterator[FoundSecret]:
-    for plugin in _TOKENS:
-        asked = 0
-        for at in _run_starts(text, plugin):
-            run = _RUN.match(text, at)
-            if run is None:
-                continue
-            begin = max(text.rfind("\n", max(0, at - plugin.before), at) + 1, at - plugin.before)
-            if plugin.shape.search(text, begin, run.end()) is None:
-                continue
-            if plugin.brief and _in_block(text, at):
-                continue
-            asked += 1
-            if asked > MOST_ASKED:
-                yield FoundSecret(begin, run.end(), plugin.rule)
-            else:
-                yield from _confirmed(plugin, text, begin, run.end() + 1)
+    for row in _TOKENS:
+        for begin, end in _words(text, row):
+            last = begin
+            for match in row.form.finditer(text, begin, end):
+                first = match.start(match.lastindex or 0)
+                if first < last:
+                    continue
+                # A form may be that of the beginning of a token only.
+                rest = _REST.match(text, match.end())
+                last = match.end() if rest is None else rest.end()
+                if strong_token(text[first:last]) and (row.rule != JSON_WEB_TOKEN or _is_jwt(match[0])):
+                    yield FoundSecret(first, last, row.rule)
 
 
-_BLOCK_LINE = re.compile(r"[ \t]{0,80}[A-Za-z0-9+/]{60,100}[ \t\r]{0,9}(?:\n|\Z)")
-
-
-def _in_block(text: str, at: int) -> bool:
-    """Return whether a place is in base64 that is wrapped to lines of one length, as the line before shows."""
-    first = text.rfind("\n", max(0, at - 200), at) + 1
-    before = text.rfind("\n", max(0, first - 201), max(0, first - 1)) + 1
-    line, previous = _BLOCK_LINE.match(text, first), _BLOCK_LINE.match(text, before)
-    return (
-        line is not None
-        and previous is not None
-        and previous.end() == first
-        and line.end() - first == first - before
-    )
-
-
-def _run_starts(text: str, plugin: _Plugin) -> Iterator[int]:
-    """Yield where a token may begin, once per run of characters, all of which the plugin examines."""
-    for anchor in plugin.anchors:
+def _words(text: str, row: _Token) -> Iterator[tuple[int, int]]:
+    """Yield where the tokens of a row may be: each run of characters with one of its beginnings, once."""
+    for anchor in row.anchors:
         done = 0
         for at in _anchored(text, (anchor,)):
-            if at >= done and (plugin.before or not _inside_word(text, at)):
+            if at >= done and (row.before or not _inside_word(text, at)):
                 run = _RUN.match(text, at)
                 done = at if run is None else run.end()
-                yield at
+                if run is not None:
+                    yield max(text.rfind("\n", max(0, at - row.before), at) + 1, at - row.before), done + 1
 
 
-def _confirmed(plugin: _Plugin, text: str, begin: int, end: int) -> Iterator[FoundSecret]:
-    """Call a plugin; it may report only a secret's beginning, so the result extends to the token's end."""
-    piece = text[begin:end]
-    last = begin
-    for secret in plugin.secrets_in(piece):
-        at = begin + piece.find(secret, last - begin)
-        if at < last:  # within the previous token
-            continue
-        rest = _REST.match(text, at + len(secret))
-        last = rest.end() if rest is not None else at + len(secret)
-        if strong_token(text[at:last]):
-            yield FoundSecret(at, last, plugin.rule)
-
-
-def _own(text: str) -> Iterator[FoundSecret]:
-    for rule, anchors, pattern in _OWN:
-        for at in _anchored(text, anchors):
-            match = None if _inside_word(text, at) else pattern.match(text, at)
-            if match is not None and strong_token(match[0]):
-                yield FoundSecret(at, match.end(), rule)
+def _is_jwt(token: str) -> bool:
+    """Return whether the first two parts of a token are JSON in base64."""
+    try:
+        for part in token.split(".")[:2]:
+            json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _discord(text: str) -> Iterator[FoundSecret]:
-    if "iscord" not in text:
-        return
-    for asked, match in enumerate(_DISCORD_RUN.finditer(text)):
-        if asked >= MOST_ASKED or any(map(strong_token, _DISCORD.secrets_in(match[0]))):
+    for match in _DISCORD_RUN.finditer(text) if "iscord" in text else ():
+        if strong_token(match[0]):
             yield FoundSecret(match.start(), match.end(), SERVICE_TOKEN)
 
 
@@ -454,7 +388,7 @@ def _keys(text: str) -> Iterator[FoundSecret]:
     """Yield the bodies of private keys; a header without one belongs to a parser or a text about keys."""
     for at in _anchored(text, ("PRIVATE KEY",)):
         header = _BEGIN.match(text, max(text.rfind("BEGIN ", max(0, at - 40), at), 0))
-        if header is None or not _known_header(header[0]):
+        if header is None:
             continue
         start = header.end()
         ends = [
@@ -466,16 +400,12 @@ def _keys(text: str) -> Iterator[FoundSecret]:
         end = min(ends) if ends else max(start, lines.end() if lines is not None else start)
         if _is_key_body(text[start:end]):
             yield FoundSecret(start, end, PRIVATE_KEY)
-    for header in map(functools.partial(_PUTTY.match, text), _anchored(text, ("PuTTY-User-Key-File-",))):
+    for header in (_PUTTY.match(text, at) for at in _anchored(text, ("PuTTY-User-Key-File-",))):
         if header is not None:
             end = text.find("Private-MAC:", header.end(), header.end() + LONGEST_KEY)
             if end >= 0:
                 stop = text.find("\n", end)
                 yield FoundSecret(header.end(), len(text) if stop < 0 else stop, PRIVATE_KEY)
-
-
-def _known_header(header: str) -> bool:
-    return "ENCRYPTED" in header or any(True for _ in _HEADER.secrets_in(header))
 
 
 def _is_key_body(body: str) -> bool:
@@ -500,13 +430,9 @@ def _encoded(text: str) -> Iterator[FoundSecret]:
 
 
 def _urls(text: str) -> Iterator[FoundSecret]:
-    asked = 0
-    for at in _anchored(text, _BASIC_AUTH.anchors):
+    for at in _anchored(text, ("://",)):
         match = _URL.match(text, at)
-        if match is None or not strong_password(match[1]):
-            continue
-        asked += 1
-        if asked > MOST_ASKED or match[1] in _BASIC_AUTH.secrets_in(match[0]):
+        if match is not None and strong_password(match[1]):
             yield FoundSecret(*match.span(1), PASSWORD_IN_URL)
 
 
@@ -515,7 +441,6 @@ def _assigned(text: str) -> Iterator[FoundSecret]:
     low = text.lower()
     if len(low) != len(text):
         low = text  # some letters become two, which would shift the offsets
-    asked = 0
     seen: set[int] = set()
     for at in _anchored(low, _NAMED):
         match = _VALUE.match(text, at)
@@ -525,13 +450,9 @@ def _assigned(text: str) -> Iterator[FoundSecret]:
         value = match[1]
         begin = max(text.rfind("\n", max(0, at - 40), at) + 1, at - 40)
         piece = text[begin : match.end() + 1]
-        if strong_token(value) and asked <= MOST_ASKED:
-            asked += 1
-            plugin = next((item for item in _ASSIGNED if value in item.secrets_in(piece)), None)
-            if plugin is not None:
-                yield FoundSecret(*match.span(1), plugin.rule)
-                continue
-        if strong_password(value) and _is_name_of_secret(low[begin : match.start(1)]):
+        if strong_token(value) and any(value in form.findall(piece) for form in _CLOUD_KEYS):
+            yield FoundSecret(*match.span(1), CLOUD_KEY)
+        elif strong_password(value) and _is_name_of_secret(low[begin : match.start(1)]):
             yield FoundSecret(*match.span(1), ASSIGNED_SECRET)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -105,48 +106,11 @@ def _too_large(what: str, text: str, offset: int) -> ParseBoundError:
 
 
 def unparse(node: ast.AST) -> str:
-    """Return the source of a tree; approximate where Python cannot write it.
-
-    `ast.unparse` raises for some trees that the parser accepts: of an f-string whose expressions need a backslash
-    (before Python 3.12), and of deep nesting. Then names, attributes, calls, subscripts and constants are written as
-    usual, and everything else as its parts in order.
-    """
+    """Return the source of a tree, "" where Python cannot write it: deep nesting, a backslash in an f-string."""
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError, MemoryError):
-        return "".join(_parts(node))
-
-
-def _parts(node: ast.AST) -> Iterator[str]:
-    waiting: list[ast.AST | str] = [node]
-    while waiting:
-        at = waiting.pop()
-        if isinstance(at, str):
-            yield at
-        else:
-            waiting += reversed(_written(at))
-
-
-def _written(node: ast.AST) -> list[ast.AST | str]:
-    match node:
-        case ast.Name(id=name):
-            return [name]
-        case ast.Attribute(value=value, attr=name):
-            return [value, f".{name}"]
-        case ast.Call(func=called, args=args, keywords=named):
-            given: list[ast.AST | str] = [part for item in (*args, *named) for part in (item, ", ")]
-            return [called, "(", *given[:-1], ")"]
-        case ast.Subscript(value=value, slice=place):
-            return [value, "[", place, "]"]
-        case ast.keyword(arg=name, value=value):
-            return [f"{name}=" if name else "**", value]
-        case ast.Constant(value=value):
-            return [repr(value)]
-        case _:
-            names = (getattr(node, key, None) for key in ("name", "arg", "module"))
-            parts: list[ast.AST | str] = [item for item in names if isinstance(item, str)]
-            parts += children(node)
-            return [part for item in parts for part in (item, " ")]
+        return ""
 
 
 def unqualified_name(node: ast.AST | None) -> str:
@@ -168,11 +132,9 @@ _PLAIN = frozenset(
 )  # fmt: skip
 
 
-CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}  # fields of each node type that may hold nodes
-
-
-def children_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    """Return the fields of a node type that may hold nodes, without contexts and operators; kept in `CHILDREN`."""
+@functools.cache
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a node type that may hold nodes, without contexts and operators."""
     plain = set(_PLAIN)
     if issubclass(kind, ast.Constant | ast.MatchSingleton):
         plain.add("value")
@@ -180,18 +142,19 @@ def children_of(kind: type[ast.AST]) -> tuple[str, ...]:
         plain.add("names")
     if kind.__name__ != "TypeAlias":
         plain.add("name")
-    return CHILDREN.setdefault(kind, tuple(name for name in kind._fields if name not in plain))
+    return tuple(name for name in kind._fields if name not in plain)
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the child nodes except contexts and operators, twice as fast as `ast.iter_child_nodes`."""
-    fields = CHILDREN.get(type(node))
-    for name in children_of(type(node)) if fields is None else fields:
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the child nodes except contexts and operators, in half the time of `ast.iter_child_nodes`."""
+    found: list[ast.AST] = []
+    for name in _fields(type(node)):  # type: ignore[arg-type]  # mypy takes a class for what it makes
         value = getattr(node, name, None)
         if type(value) is list:
-            yield from (item for item in value if isinstance(item, ast.AST))
+            found += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
-            yield value
+            found.append(value)
+    return found
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -199,30 +162,16 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     found = [node]
     for at in found:
         yield at
-        fields = CHILDREN.get(type(at))
-        for name in children_of(type(at)) if fields is None else fields:
-            value = getattr(at, name, None)
-            if type(value) is list:
-                found += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST):
-                found.append(value)
+        found += children(at)
 
 
 def nodes_and_parents(tree: ast.AST) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-    """Return all nodes except contexts and operators, breadth first, and the parent of each but the root.
-
-    One loop takes a third of the time of `ast.walk` and `iter_child_nodes`.
-    """
+    """Return all nodes except contexts and operators, breadth first, and the parent of each but the root."""
     nodes: list[ast.AST] = [tree]
     parents: dict[ast.AST, ast.AST] = {}
     for node in nodes:
-        fields = CHILDREN.get(type(node))
-        for name in children_of(type(node)) if fields is None else fields:
-            value = getattr(node, name, None)
-            if value is None:
-                continue
-            for item in value if type(value) is list else (value,):
-                if isinstance(item, ast.AST):
-                    parents[item] = node
-                    nodes.append(item)
+        below = children(node)
+        nodes += below
+        for item in below:
+            parents[item] = node
     return tuple(nodes), parents

@@ -17,14 +17,7 @@ from functools import partial
 from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.flow.outside import SAID
-from codeguard.flow.scope import (
-    Attributes,
-    Hits,
-    Summary,
-    functions_that_matter,
-    text_beginnings,
-)
+from codeguard.flow.scope import Hits, Summary, functions_that_matter, is_global
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.flow.values import (
@@ -63,8 +56,9 @@ class Flow:
         self._evaluation = Evaluator(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
-        self._attributes = Attributes()
+        self._attributes: dict[tuple[str, str], Value] = {}
         self._reachability = Reachability()
+        self.source = self._reachability.source
         self._entry: dict[ast.AST, Reach] = {}
         self._at: ast.AST | None = None
         self._loops: list[list[State]] = []
@@ -93,10 +87,8 @@ class Flow:
         if self._has_run:
             return
         self._has_run = True
-        beginnings = text_beginnings(self._nodes, self._sinks)
-        self._evaluation.puts_together = bool(beginnings)
-        matter, storing = functions_that_matter(
-            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
+        matter, storing, self._evaluation.puts_together = functions_that_matter(
+            self.names, self._nodes, self._sinks, self.entry
         )
         if matter:
             self._apart("the module", partial(self._run, self._tree.body, self._module))
@@ -146,10 +138,6 @@ class Flow:
             self._entry[function] = entry_reach(function, self.names)
         return self._entry[function]
 
-    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
-        """Return the least trusted origin of a value that is not harmless for a use; see `Reachability`."""
-        return self._reachability.source(value, use, believing=believing, tags=tags)
-
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
         """Return the result of a function of the file for some arguments, and record the call."""
         for name, value in arguments.items():
@@ -177,12 +165,19 @@ class Flow:
         self._hits.note(sink, call, argument, value, self._at)
 
     def keep(self, target: ast.expr, value: Value) -> None:
-        """Record a value that is stored in an attribute or a global name."""
-        self._attributes.keep(self.names, target, value, self._module.names)
+        """Record a value that is stored in an attribute or under a global name."""
+        if isinstance(target, ast.Name) and is_global(self.names, target):
+            shared = self._module.names
+            shared[target.id] = joined([shared.get(target.id, NOTHING), value])
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            for name in self.names.names_of(target.value):
+                if name.startswith(":"):
+                    key = (name[1:].removesuffix("()"), target.attr)
+                    self._attributes[key] = joined([self.attribute(*key), value])
 
     def attribute(self, owner: str, name: str) -> Value:
         """Return the values that the methods of a class have stored in an attribute."""
-        return self._attributes.of(owner, name)
+        return self._attributes.get((owner, name), NOTHING)
 
     def decided(self, test: ast.expr) -> bool | None:
         """Return what a test comes to if constants of its own function decide it, or None.
@@ -215,10 +210,9 @@ class Flow:
         before = self._at, self._loops
         self._at, self._loops = function, []
         with self._share(STEPS_PER_NODE_READ * sum(1 for _ in walk(function))):
-            goes_on = self._run(function.body, state)
+            self._run(function.body, state)
             cut = self._evaluation.steps <= 0
         self._at, self._loops = before
-        summary.raises = not goes_on and not any(map(_returns, walk(function)))
         summary.done = True
         if cut and self._evaluation.depth:
             del self._summaries[function]  # a caller had no more to spare; it is read again by itself
@@ -251,7 +245,7 @@ class Flow:
         if not isinstance(call, ast.Call):
             return True
         names = self.names.names_of(call.func)
-        if STOPS.isdisjoint(names) and not self._never_returns(names):
+        if STOPS.isdisjoint(names):
             self._checked(call, names, state)
             return True
         self._mark_stop()
@@ -277,16 +271,6 @@ class Flow:
         for value, uses in cleared:
             state.clear(value, uses)
         self._note(cleared)
-
-    def _never_returns(self, names: Sequence[str]) -> bool:
-        """Return whether a call is one of a function of the file that always raises: `reject()`."""
-        found = [self.names.definition(name) for name in names]
-        return bool(found) and all(
-            isinstance(item, _FUNCTIONS)
-            and self._evaluation.depth <= DEEPEST // 2
-            and self._summary(item).raises
-            for item in found
-        )
 
     def _stops(self, names: Sequence[str]) -> bool:
         found = (self.names.definition(name) for name in names)
@@ -369,7 +353,7 @@ class Flow:
     def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
         for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
-            self._evaluation.bind(node.target, self._evaluation.items(node.iter, inner), inner)
+            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
             self._loop(node.body, inner, state)
         return self._run(node.orelse, state) if node.orelse else True
 
@@ -472,11 +456,6 @@ class Flow:
         return self._run(node.body, state.copy()) or True
 
 
-def _returns(node: ast.AST) -> bool:
-    """Return whether a statement or expression lets a function come back to its caller."""
-    return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
-
-
 _RUN: dict[type[ast.AST], Callable[..., bool]] = {
     ast.Expr: Flow._expression,
     ast.Assign: Flow._assign,
@@ -532,7 +511,7 @@ class Reachability:
                 if _harms(value, origin, use, believing)
                 else None
             )
-            if found is not None and (best is None or _rank(found) > _rank(best)):
+            if found is not None and (best is None or found.reach > best.reach):
                 best = found
         return best
 
@@ -544,7 +523,7 @@ class Reachability:
         key = (origin.function, origin.parameter, use, believing, tags)
         if key in self._reached:
             known = self._reached[key]
-            return known if known is None or _rank(known) > _rank(origin) else origin
+            return known if known is None or known.reach > origin.reach else origin
         self._reached[key] = origin
         edges = self._edges.get((origin.function, origin.parameter), [])
         name = str(getattr(origin.function, "name", ""))
@@ -555,14 +534,10 @@ class Reachability:
                 if not _harms(value, each, use, believing):
                     continue
                 found = self._farthest(each, use, believing, tags, depth + 1)
-                if found is not None and (best is None or _rank(found) > _rank(best)):
+                if found is not None and (best is None or found.reach > best.reach):
                     best = found
         self._reached[key] = best
         return best
-
-
-def _rank(origin: Origin) -> tuple[Reach, bool]:
-    return origin.reach, origin.tag == SAID
 
 
 def _in_order(value: Value) -> list[Origin]:

@@ -3,48 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
-from codeguard.flow.calls import Calls, FlowContext, shown_as_written
-from codeguard.flow.entry_points import HARMLESS_TYPES, written_name
+from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.calls import Call
 from codeguard.flow.guards import facts
-from codeguard.flow.sanitizers import removed_by_filter
 from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.tables import (
-    COLUMNS,
-    FIXED_KEYS,
     LOCAL_VALUES,
     REMOTE_VALUES,
     REQUEST_CLASSES,
     REQUEST_NAMES,
     REQUEST_PARTS,
     SENT_KEYS,
-    SERVERS,
     SETTING,
     SETTINGS,
-    STORED,
-    STREAM_LIBRARIES,
-    STREAMS,
-    TEXT_COLUMNS,
-    TEXT_FIELDS,
-    VIEW_CLASSES,
 )
-from codeguard.flow.values import (
-    ALL_USES,
-    NOTHING,
-    TEXT_USES,
-    Origin,
-    Reach,
-    State,
-    Use,
-    Value,
-    joined,
-)
-from codeguard.syntax.literal_text import NUMERIC_FIELDS, LiteralTexts, fields
+from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
+from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
+
+if TYPE_CHECKING:
+    from codeguard.flow.engine import Flow
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
@@ -52,18 +34,7 @@ STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
 _OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
-# Attributes of outgoing and incoming requests, and the imports that distinguish clients from servers.
-_SENT_PARTS = frozenset({"url", "headers", "body", "data", "path", "content", "text", "full_path"})
 _SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
-_CLIENTS = (
-    "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
-    "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
-)  # fmt: skip
-# Attributes that tornado and sanic take from one line of the request, and those of the connection itself.
-_TORNADO = "tornado.web.RequestHandler.request"
-_OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
-_PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
-_PARSED_OR_URL = _PARSED | {"url", "query_string"}
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _OF_VIEWS = frozenset({"kwargs", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -72,20 +43,15 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 class Evaluator:
     """Evaluates the expressions of one file."""
 
-    def __init__(self, names: Names, sinks: SinkIndex, around: FlowContext, nodes: int = 0) -> None:
+    def __init__(self, names: Names, sinks: SinkIndex, around: Flow, nodes: int = 0) -> None:
         self.names = names
         self.depth = 0
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
-        self._sinks = sinks
+        self.sinks = sinks
         self._writer = LiteralTexts(names, nodes)
         self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
-        self._around = around
-        self.calls = Calls(self, names, sinks, around)
-
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return the arguments that a function of the file checks."""
-        return self._around.guarded(call)
+        self.around = around
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """Return the abstract value of an expression; `NOTHING` beyond the limits."""
@@ -116,9 +82,9 @@ class Evaluator:
         self.depth -= 1
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
-        for sink in self._sinks.of_text(self._writer.text(node)):
+        for sink in self.sinks.of_text(self._writer.text(node)):
             if sink.use not in value.clean:
-                self._around.hit(sink, node, node, value)
+                self.around.hit(sink, node, node, value)
 
     def assume(self, test: ast.expr, holds: bool, state: State) -> list[tuple[Value, frozenset[str]]]:
         """Add the facts of a test that holds, or does not, to a state; return them as well."""
@@ -161,25 +127,17 @@ class Evaluator:
             known = state.names.get(f"{node.value.id}.{node.attr}")
             if known is not None:
                 return state.seen(known)
-        if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
+        if node.attr in REQUEST_PARTS and self.is_request(node.value):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
-            one_line = (
-                node.attr == "headers"  # servers refuse line breaks in them (RFC 9112)
-                or (node.attr in _PARSED_OR_URL and self._as_it_stood)
-                or (node.attr == "url" and self._quotes)
-            )
-            return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
+            # Servers refuse line breaks in them (RFC 9112).
+            return value.cleaned({Use.LOG, Use.HEADER}) if node.attr == "headers" else value
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
             if found.origins:
                 return found
         if node.attr in _OF_CLASSES:
             return NOTHING
-        if node.attr in _OF_VIEWS and self._in_view(node):
-            return self.origin(Reach.REMOTE, f"self.{node.attr}", node, state)
-        if node.attr in ("cleaned_data", "validated_data") or (
-            node.attr == "data" and _is_of_form(node.value)
-        ):
+        if node.attr in ("cleaned_data", "validated_data"):
             return self.origin(Reach.REMOTE, node.attr, node, state)
         base = self.value(node.value, state)
         if base.origins:
@@ -188,112 +146,18 @@ class Evaluator:
             return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
-                owner = name[1:].removesuffix("()")
-                kept = self._around.attribute(owner, node.attr)
-                return state.seen(kept if kept.origins else self._declared(owner, node.attr))
+                return state.seen(self.around.attribute(name[1:].removesuffix("()"), node.attr))
         return NOTHING
 
     def _attribute_of(self, base: Value, node: ast.Attribute, state: State) -> Value:
         """Return the value of an attribute of an object with known origins."""
-        if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
-            return base.cleaned(ALL_USES if node.attr in _OF_CONNECTION else {Use.LOG, Use.HEADER})
         if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
             return NOTHING
         if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):
             return NOTHING
         if isinstance(node.value, ast.Name):
-            if self._is_number_of(base, node):
-                base = base.cleaned(TEXT_USES)
             base = base.attribute(node.value.id, node.attr)
         return state.seen(base)
-
-    def _is_number_of(self, base: Value, node: ast.Attribute) -> bool:
-        """Return whether a parameter's class declares an attribute as a number, a date or the like."""
-        for origin in base.origins:
-            listed = () if origin.function is None else walk(origin.function.args)  # type: ignore[attr-defined]
-            kind = next(
-                (
-                    item.annotation
-                    for item in listed
-                    if isinstance(item, ast.arg) and item.arg == origin.parameter
-                ),
-                None,
-            )
-            owner = self.names.definition(f":{kind.id}") if isinstance(kind, ast.Name) else None
-            declared = [
-                item.annotation
-                for item in getattr(owner, "body", ())
-                if isinstance(item, ast.AnnAssign)
-                and isinstance(item.target, ast.Name)
-                and item.target.id == node.attr
-            ]
-            if not declared or self.names.resolve(declared[0]) not in HARMLESS_TYPES:
-                return False
-        return bool(base.origins)
-
-    def _in_view(self, node: ast.Attribute) -> bool:
-        """Return whether an attribute is one of `self` in a view, such as `self.kwargs` from the URL."""
-        owner = self.names.class_of(node)
-        own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        return (
-            own and owner is not None and any(VIEW_CLASSES.search(base) for base in self.names.bases(owner))
-        )
-
-    def _declared(self, owner: str, attribute: str) -> Value:
-        """Return the value of a declared field, such as a dataclass's, which the creator of the object controls.
-
-        A text column is filled by anyone who uses the application.
-        """
-        column = self._column(owner, attribute)
-        if column is not None:
-            return Value(frozenset({Origin(Reach.LOCAL, f"{owner}.{attribute}", STORED, line=column.lineno)}))
-        if owner not in self._fields_of:
-            body = getattr(self.names.definition(f":{owner}"), "body", ())
-            listed = [item for item in body if isinstance(item, ast.AnnAssign)]
-            self._fields_of[owner] = {
-                item.target.id: item for item in listed if isinstance(item.target, ast.Name)
-            }
-        field = self._fields_of[owner].get(attribute)
-        if field is None or not (field.value is None or isinstance(field.value, ast.Call)):
-            return NOTHING
-        if self.names.resolve(field.annotation) in HARMLESS_TYPES:
-            return NOTHING
-        return Value(frozenset({Origin(Reach.CALLER, f"{owner}.{attribute}", line=field.lineno)}))
-
-    def _column(self, owner: str, attribute: str) -> ast.stmt | None:
-        """Return the declaration of a text column in a model class."""
-        for item in getattr(self.names.definition(f":{owner}"), "body", ()):
-            made = item.value if isinstance(item, ast.Assign | ast.AnnAssign) else None
-            target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
-            if isinstance(target, ast.Name) and target.id == attribute and isinstance(made, ast.Call):
-                kind = self.names.called(made).rpartition(".")[2]
-                given = {
-                    self.names.resolve(part).rpartition(".")[2].removesuffix("()") for part in made.args[:2]
-                }
-                if kind in TEXT_FIELDS or (kind in COLUMNS and given & TEXT_COLUMNS):
-                    return item  # type: ignore[no-any-return]
-        return None
-
-    def _is_sent(self, node: ast.Attribute) -> bool:
-        """Return whether a request object is an outgoing one; in client code, incoming and outgoing look alike."""
-        in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
-        return node.attr in _SENT_PARTS and in_method and self._is_client
-
-    @cached_property
-    def _as_it_stood(self) -> bool:
-        return any(name.startswith(("tornado", "sanic")) for name in self.names.imported)
-
-    @cached_property
-    def _quotes(self) -> bool:
-        """Return whether requests are WebOb's, which quotes the URLs that it builds."""
-        return any(name.startswith(("webob", "pyramid")) for name in self.names.imported)
-
-    @cached_property
-    def _is_client(self) -> bool:
-        found = [f"{name}." for name in self.names.imported]
-        return any(name.startswith(_CLIENTS) for name in found) and not any(
-            name.startswith(SERVERS) for name in found
-        )
 
     def is_request(self, node: ast.expr) -> bool:
         """Return whether an expression is a request, by its class if known, else by its name."""
@@ -317,34 +181,14 @@ class Evaluator:
         base = self.value(node.value, state)
         if not isinstance(node.slice, ast.Constant | ast.Slice):
             key = self.value(node.slice, state)
-            for sink in self._sinks.of_namespace(node, self.names) if key.origins else ():
+            for sink in self.sinks.of_namespace(node, self.names) if key.origins else ():
                 if sink.use not in key.clean:
-                    self._around.hit(sink, node, node.slice, key)
+                    self.around.hit(sink, node, node.slice, key)
         if isinstance(node.slice, ast.Constant):
-            if node.slice.value in FIXED_KEYS:
-                return NOTHING
             if isinstance(node.slice.value, str) and SENT_KEYS.match(node.slice.value):
                 return self.origin(Reach.REMOTE, f"environ[{node.slice.value!r}]", node, state)
-            return state.seen(base.part(node.slice.value)).cleaned(self._last_piece(node))
-        return base.cleaned(self._last_piece(node))
-
-    def _last_piece(self, node: ast.Subscript) -> frozenset[str]:
-        """Return what `address.rsplit("/", 1)[1]` is harmless for: what follows the last slash holds none."""
-        call, index = node.value, self.names.constant(node.slice)
-        method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
-        if method not in ("split", "rsplit", "rpartition") or not isinstance(call, ast.Call) or not call.args:
-            return frozenset()
-        if self.names.text(call.args[0]) != "/":
-            return frozenset()
-        most = self.names.constant(call.args[1]) if len(call.args) > 1 else None
-        last = (
-            index == -1 or (method == "rpartition" and index == 2) or (method == "rsplit" and index == most)
-        )
-        return (
-            frozenset({Use.PATH, Use.ARCHIVE})
-            if last and (method != "split" or most is None)
-            else frozenset()
-        )
+            return state.seen(base.part(node.slice.value))
+        return base
 
     def _binary(self, node: ast.BinOp, state: State) -> Value:
         parts: list[ast.expr] = []
@@ -353,14 +197,7 @@ class Evaluator:
             parts.append(left.right)
             left = left.left
         parts.append(left)
-        is_format = isinstance(node.op, ast.Mod)
-        template = self.names.text(left) if is_format else None
-        values = [
-            self._fields(template, part, state)
-            if template is not None and part is not left and not isinstance(part, ast.Dict)
-            else self.value(part, state)
-            for part in reversed(parts)
-        ]
+        values = [self.value(part, state) for part in reversed(parts)]
         built = any(value.built for value in values)
         if not built and isinstance(node.op, ast.Add | ast.Mod):
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
@@ -368,20 +205,7 @@ class Evaluator:
                 built = any(self.names.text(part) for part in parts)
         if isinstance(node.op, ast.Add):
             values = _within_address(self.names, parts[::-1], values)
-        value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
-        return value.cleaned(TEXT_USES) if _is_number(node) else value
-
-    def _fields(self, template: str, given: ast.expr, state: State) -> Value:
-        """Return the values formatted with `%`; fields for numbers make them numbers."""
-        kinds = fields(template)
-        elements = given.elts if isinstance(given, ast.Tuple) else [given]
-        values = [self.value(element, state) for element in elements]
-        if len(kinds) == len(values):
-            values = [
-                value.cleaned(TEXT_USES) if kind in NUMERIC_FIELDS else value
-                for kind, value in zip(kinds, values, strict=True)
-            ]
-        return joined(values)
+        return joined(values, built=built)
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]
@@ -398,12 +222,12 @@ class Evaluator:
             return value.cleaned(ALL_USES)
         return value
 
-    def _either(self, node: ast.BoolOp, state: State) -> Value:
-        return joined([self.value(part, state) for part in node.values])
+    def _parts(self, node: ast.expr, state: State) -> Value:
+        return joined([self.value(part, state) for part in _inside(node)])
 
     def _choice(self, node: ast.IfExp, state: State) -> Value:
         self.value(node.test, state)
-        known = self._around.decided(node.test)
+        known = self.around.decided(node.test)
         if known is not None:
             return self.value(node.body if known else node.orelse, state)
         held, failed = state.copy(), state.copy()
@@ -412,16 +236,11 @@ class Evaluator:
         return joined([self.value(node.body, held), self.value(node.orelse, failed)])
 
     def _test(self, node: ast.Compare | ast.UnaryOp, state: State) -> Value:
-        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.operand]
-        for part in parts:
-            self.value(part, state)
+        self._parts(node, state)
         return NOTHING
 
-    def _display(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
-        return joined([self.value(element, state) for element in node.elts])
-
     def _dict(self, node: ast.Dict, state: State) -> Value:
-        value = joined([self.value(part, state) for part in (*node.keys, *node.values) if part is not None])
+        value = self._parts(node, state)
         return value.cleaned({Use.KEYS}) if all(isinstance(key, ast.Constant) for key in node.keys) else value
 
     def _comprehension(
@@ -429,7 +248,7 @@ class Evaluator:
     ) -> Value:
         inner = state.copy()
         for generator in node.generators:
-            self.bind(generator.target, self.items(generator.iter, inner), inner)
+            self.bind(generator.target, self.value(generator.iter, inner), inner)
             for condition in generator.ifs:
                 self.value(condition, inner)
                 self.assume(condition, True, inner)
@@ -437,20 +256,7 @@ class Evaluator:
             key = self.value(node.key, inner)
             value = joined([key, self.value(node.value, inner)])
             return value if key.origins and Use.KEYS not in key.clean else value.cleaned({Use.KEYS})
-        value = self.value(node.elt, inner)
-        return value.cleaned(removed_by_filter(self.names, node)) if value.origins else value
-
-    def items(self, node: ast.expr, state: State) -> Value:
-        """Return the value that a loop over an expression yields; for a stream of messages, remote data."""
-        value = self.value(node, state)
-        given = all(origin.reach is Reach.CALLER for origin in value.origins)
-        if given and self._has_streams and is_stream(node):
-            return self.origin(Reach.REMOTE, f"a message of {written_name(_called(node))}", node, state)
-        return value
-
-    @cached_property
-    def _has_streams(self) -> bool:
-        return any(f"{name}.".startswith(STREAM_LIBRARIES) for name in self.names.imported)
+        return self.value(node.elt, inner)
 
     def _lambda(self, node: ast.Lambda, state: State) -> Value:
         inner = state.copy()
@@ -459,9 +265,6 @@ class Evaluator:
             inner.names[argument.arg] = Value(frozenset({origin}))
         self.value(node.body, inner)
         return NOTHING
-
-    def _within(self, node: ast.Await | ast.Starred, state: State) -> Value:
-        return self.value(node.value, state)
 
     def _named(self, node: ast.NamedExpr, state: State) -> Value:
         value = self.value(node.value, state)
@@ -493,16 +296,7 @@ class Evaluator:
         """Record that an object now also holds a value."""
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
-            self._around.keep(holder, value)
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def is_stream(node: ast.expr) -> bool:
-    """Return whether an expression is named like a connection or a queue that yields messages."""
-    return STREAMS.search(written_name(_called(node))) is not None
+            self.around.keep(holder, value)
 
 
 # Attributes with details of an error; `e.response` and `e.status_code` are meant for the client.
@@ -511,6 +305,10 @@ _TOLD = frozenset(
      "output", "text", "error", "errors", "doc", "cmd", "filename", "with_traceback", "__traceback__", "__cause__",
      "__context__", "__dict__"}
 )  # fmt: skip
+
+
+def _inside(node: ast.expr) -> Iterator[ast.expr]:
+    return (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
 
 
 def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:
@@ -531,25 +329,6 @@ def _begins_fixed(node: ast.expr) -> bool:
     return bool(name) and not name.lower().startswith(("scheme", "proto"))
 
 
-def _is_number(node: ast.BinOp) -> bool:
-    """Return whether an operation yields a number: `size // 2`, `end - start + 1`."""
-    if isinstance(node.op, ast.FloorDiv | ast.Pow | ast.LShift | ast.RShift):
-        return True
-    sides = (node.left, node.right)
-    return isinstance(node.op, ast.Add | ast.Sub) and any(
-        isinstance(side, ast.Constant) and isinstance(side.value, int | float) for side in sides
-    )
-
-
-def _is_of_form(node: ast.expr) -> bool:
-    """Return whether an expression is a field of a form of WTForms: `form.name`."""
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and (node.value.id == "form" or node.value.id.endswith("_form"))
-    )
-
-
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and bool(node.value)
@@ -564,20 +343,13 @@ _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.BinOp: Evaluator._binary,
     ast.JoinedStr: Evaluator._joined,
     ast.FormattedValue: Evaluator._formatted,
-    ast.BoolOp: Evaluator._either,
     ast.IfExp: Evaluator._choice,
-    ast.Compare: Evaluator._test,
-    ast.UnaryOp: Evaluator._test,
-    ast.List: Evaluator._display,
-    ast.Tuple: Evaluator._display,
-    ast.Set: Evaluator._display,
+    **dict.fromkeys((ast.Compare, ast.UnaryOp), Evaluator._test),
+    **dict.fromkeys((ast.BoolOp, ast.List, ast.Tuple, ast.Set), Evaluator._parts),
+    **dict.fromkeys((ast.Await, ast.Starred, ast.YieldFrom, ast.Yield), Evaluator._parts),
     ast.Dict: Evaluator._dict,
     **dict.fromkeys(_COMPREHENSIONS, Evaluator._comprehension),
     ast.Lambda: Evaluator._lambda,
-    ast.Await: Evaluator._within,
-    ast.Starred: Evaluator._within,
-    ast.YieldFrom: Evaluator._within,
-    ast.Yield: Evaluator._within,
     ast.NamedExpr: Evaluator._named,
-    ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
+    ast.Call: lambda evaluation, node, state: Call(evaluation, node, state).value(),
 }

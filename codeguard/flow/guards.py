@@ -4,361 +4,229 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from codeguard.corpus.syntax import walk
 from codeguard.flow.tables import GUARD_NAME, GUARDS
-from codeguard.flow.values import (
-    ALL_USES,
-    CLAIMED,
-    RESOLVED,
-    TEXT_USES,
-    State,
-    Use,
-    Value,
-)
-from codeguard.syntax.names import Names
+from codeguard.flow.values import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
+
+if TYPE_CHECKING:
+    from codeguard.flow.evaluation import Evaluator
 
 Fact = tuple[Value, frozenset[str]]
-_CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})
-_ADDRESS_TESTS = frozenset(
-    {"is_private", "is_loopback", "is_global", "is_link_local", "is_reserved", "is_multicast"}
-)
-_NUMBERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-
-
-class Evaluator(Protocol):
-    """The interface of the evaluation that reading a test needs."""
-
-    names: Names
-
-    def value(self, node: ast.expr, state: State) -> Value:
-        """Return the abstract value of an expression."""
-        ...
-
-    def enter(self, node: ast.expr) -> bool:
-        """Use one step and one level; return False at a limit. If True, `leave` has to follow."""
-        ...
-
-    def leave(self) -> None:
-        """Release the level."""
-        ...
-
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return the arguments that a function checks; None if it is not in the file."""
-        ...
+_IN_FOLDER = frozenset({Use.PATH, Use.ARCHIVE})
+_ONE_LINE = frozenset({Use.LOG, Use.HEADER})
+_KIND_OF_FILE = frozenset({Use.FILE_NAME})
+_THIS_SITE = frozenset({Use.REDIRECT})
+_SITE = frozenset({Use.URL, Use.REDIRECT})
+_SIGNED = frozenset({Use.DATA, Use.CODE, Use.URL})
+# What a method's result says of its object, and an attribute of an object's value, if it holds or not.
+_METHODS: Mapping[tuple[str, bool], frozenset[str]] = {
+    **{
+        (f"is{kind}", True): ALL_USES
+        for kind in ("digit", "alnum", "alpha", "decimal", "numeric", "identifier")
+    },
+    ("is_absolute", False): frozenset({Use.ARCHIVE}),
+    ("endswith", True): _KIND_OF_FILE,
+}
+_ATTRIBUTES: Mapping[tuple[str, bool], frozenset[str]] = {
+    **{
+        (f"is_{kind}", holds): frozenset({Use.URL})
+        for kind in ("private", "loopback", "global", "link_local", "reserved", "multicast")
+        for holds in (True, False)
+    },
+    ("netloc", False): _THIS_SITE,
+    ("hostname", False): _THIS_SITE,
+}
+# The uses covered by an allow-list that only this part of a value was compared with.
+_PARTS: Mapping[str, frozenset[str]] = {
+    "scheme": frozenset({Use.CODE}),
+    **dict.fromkeys(("hostname", "netloc", "origin"), _SITE),
+    **dict.fromkeys(("suffix", "content_type", "mimetype", "splitext"), _KIND_OF_FILE),
+}
+# What a value is harmless for that does not contain a text, or a longer one with "..".
+_ABSENT: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("..", "/"), _IN_FOLDER),
+    "\\": _IN_FOLDER | _THIS_SITE,
+    **dict.fromkeys(("\n", "\r", "\r\n"), _ONE_LINE),
+    **dict.fromkeys(("//", "://"), _THIS_SITE),
+}
+_NUMBERS = frozenset({"int", "float", "bool", "UUID", "date", "datetime"})
+_DEEPEST = 20
 
 
 def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int = 0) -> list[Fact]:
     """Return the facts if a test holds, or if it does not; empty beyond the limits."""
-    if depth > 20 or not engine.enter(test):
+    if depth > _DEEPEST or not engine.enter(test):
         return []
     try:
-        return _facts(test, holds, state, engine, depth)
+        return [fact for fact in _Test(state, engine, depth).facts(test, holds) if fact[1]]
     finally:
         engine.leave()
 
 
-def _facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int) -> list[Fact]:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return facts(test.operand, not holds, state, engine, depth + 1)
-    if isinstance(test, ast.BoolOp):
-        return _combined(test, holds, state, engine, depth)
-    if isinstance(test, ast.NamedExpr):
-        return facts(test.value, holds, state, engine, depth + 1)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return list(_compared(test.left, test.ops[0], test.comparators[0], holds, state, engine))
-    if isinstance(test, ast.Call):
-        return list(_called(test, holds, state, engine, depth))
-    if isinstance(test, ast.Attribute):
-        return list(_attribute(test, holds, state, engine))
-    if isinstance(test, ast.Name):
-        # `ok = x in ALLOWED` and later `if not ok:`
-        values = engine.names.values_of(test)
-        if len(values) == 1 and isinstance(values[0], ast.Compare | ast.Call | ast.BoolOp | ast.UnaryOp):
-            return facts(values[0], holds, state, engine, depth + 1)
-    return []
+class _Test:
+    """Reads one test, at one depth."""
 
+    def __init__(self, state: State, engine: Evaluator, depth: int) -> None:
+        self._state, self._engine, self._depth = state, engine, depth
+        self._names = engine.names
 
-def _combined(test: ast.BoolOp, holds: bool, state: State, engine: Evaluator, depth: int) -> list[Fact]:
-    parts = [facts(part, holds, state, engine, depth + 1) for part in test.values]
-    if isinstance(test.op, ast.And) is holds:
-        return [fact for part in parts for fact in part]
-    informative = [
-        part for part, node in zip(parts, test.values, strict=True) if part or not _is_presence(node)
-    ]
-    if len(informative) == 1:
-        return informative[0]
-    if not informative:
-        return []
-    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in informative))
-    return [(value, uses) for value, uses in informative[0] if value in common]
+    def _value(self, node: ast.expr) -> Value:
+        return self._engine.value(node, self._state)
 
+    def _inner(self, test: ast.expr, holds: bool, state: State | None = None) -> list[Fact]:
+        return facts(test, holds, state or self._state, self._engine, self._depth + 1)
 
-def _is_presence(node: ast.expr) -> bool:
-    """Return whether a test only asks whether a value is present."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node = node.operand
-    if isinstance(node, ast.Compare):
-        return isinstance(node.ops[0], ast.Is | ast.IsNot)
-    return isinstance(node, ast.Name | ast.Attribute)
+    def facts(self, test: ast.expr, holds: bool) -> Iterator[Fact]:
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                yield from self._inner(test.operand, not holds)
+            case ast.BoolOp():
+                parts = [self._inner(part, holds) for part in test.values]
+                if isinstance(test.op, ast.And) is holds:
+                    yield from (fact for part in parts for fact in part)
+                else:
+                    common = frozenset.intersection(
+                        *(frozenset(value for value, _ in part) for part in parts)
+                    )
+                    yield from ((value, uses) for value, uses in parts[0] if value in common)
+            case ast.NamedExpr():
+                yield from self._inner(test.value, holds)
+            case ast.Compare(ops=[operator]):
+                yield from self._compared(test.left, operator, test.comparators[0], holds)
+            case ast.Call():
+                yield from self._called(test, holds)
+            case ast.Attribute():
+                yield self._value(test.value), _ATTRIBUTES.get((test.attr, holds), frozenset())
+            case ast.Name():
+                # `ok = x in ALLOWED` and later `if not ok:`
+                values = self._names.values_of(test)
+                if len(values) == 1 and isinstance(
+                    values[0], ast.Compare | ast.Call | ast.BoolOp | ast.UnaryOp
+                ):
+                    yield from self._inner(values[0], holds)
 
+    def _compared(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, holds: bool) -> Iterator[Fact]:
+        positive = isinstance(operator, ast.In | ast.Eq | ast.Is) is holds
+        value, other = self._value(left), self._value(right)
+        if not isinstance(operator, ast.In | ast.NotIn):
+            if positive and isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+                yield from self._equal(left, value, right, other)
+        elif other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
+            if RESOLVED in other.clean:
+                yield other, _IN_FOLDER
+        elif other.origins:
+            piece = None if positive else self._names.text(left)
+            if piece is not None:  # a forbidden text that the value does not contain
+                yield other, _ABSENT.get(".." if ".." in piece else piece, frozenset())
+        elif not positive and isinstance(left, ast.Subscript) and isinstance(left.slice, ast.Slice):
+            known = self._names.constant(right)
+            if isinstance(known, tuple) and {"/", "\\"} <= set(known):  # `url[1:2] not in ("/", "\\")`
+                yield value, _THIS_SITE
+        elif positive and not self._is_text(right):
+            yield from _allowed(left, value)
 
-_Sides = tuple[tuple[ast.expr, Value], tuple[ast.expr, Value]]
+    def _is_text(self, node: ast.expr) -> bool:
+        known = self._names.constant(node)
+        return isinstance(node, ast.Constant | ast.JoinedStr) or isinstance(known, str | bytes)
 
+    def _equal(self, left: ast.expr, value: Value, right: ast.expr, other: Value) -> Iterator[Fact]:
+        if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
+            # `parsed.netloc == ""`: no host, so the URL stays on this site
+            if isinstance(left, ast.Attribute):
+                yield value, _ATTRIBUTES.get((left.attr, False), frozenset()) & _THIS_SITE
+            return
+        for side, here, there in ((left, value, other), (right, other, value)):
+            called = self._names.called(side) if isinstance(side, ast.Call) else ""
+            if isinstance(side, ast.Call) and called in ("os.path.commonpath", "os.path.commonprefix"):
+                yield from ((self._value(argument), _IN_FOLDER) for argument in side.args)
+            if here.origins and not there.origins:
+                yield from _allowed(side, here)
 
-def _compared(
-    left: ast.expr, operator: ast.cmpop, right: ast.expr, holds: bool, state: State, engine: Evaluator
-) -> Iterator[Fact]:
-    positive = isinstance(operator, ast.In | ast.Eq | ast.Is) is holds
-    sides = (left, engine.value(left, state)), (right, engine.value(right, state))
-    if isinstance(operator, _NUMBERS):
-        yield from _ordered(sides, state, engine)
-    elif isinstance(operator, ast.In | ast.NotIn):
-        yield from _membership(sides, positive, state, engine)
-    elif positive:
-        yield from _equality(sides, state, engine)
-
-
-def _ordered(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of a comparison by size: both sides are asked about, and what `len` measures is bounded."""
-    for side, value in sides:
-        if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
-            yield engine.value(side.args[0], state), frozenset({Use.REGEX})
-        yield value, frozenset()
-
-
-def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of `left in right`, or of `left not in right` if not `positive`."""
-    (left, value), (right, other) = sides
-    if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
-        if RESOLVED in other.clean:
-            yield other, frozenset({Use.PATH, Use.ARCHIVE})
-    elif other.origins:
-        yield from _contained(left, other, positive, engine)
-    elif not positive and isinstance(left, ast.Subscript) and isinstance(left.slice, ast.Slice):
-        if {"/", "\\"} <= set(_members(right, engine)):  # `url[1:2] not in ("/", "\\")`
-            yield value, frozenset({Use.REDIRECT})
-    elif positive and not _is_text(right, engine):
-        yield value, _tested_part(left)
-        yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
-        if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
-            yield from _inner(left, state, engine)
-
-
-def _members(node: ast.expr, engine: Evaluator) -> tuple[object, ...]:
-    known = engine.names.constant(node)
-    return known if isinstance(known, tuple) else ()
-
-
-def _equality(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of `left == right`."""
-    (left, value), (right, other) = sides
-    if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
-        # `parsed.netloc == ""`: no host, so the URL stays on this site
-        if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
-            yield value, frozenset({Use.REDIRECT})
-        return
-    yield from _digested(left, state, engine)
-    yield from _digested(right, state, engine)
-    for here, there, side in ((value, other, left), (other, value, right)):
-        yield from _checked_path(side, state, engine)
-        if here.origins and not there.origins:
-            yield here, _tested_part(side)
-            # `root, ending = splitext(name)`, followed by `ending == ".png"`
-            yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
-
-
-def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the value behind a compared digest: it is the intended one, though not a harmless text."""
-    for value in [node, *engine.names.values_of(node)]:
-        for part in walk(value):
-            if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
-                for argument in part.args:
-                    yield engine.value(argument, state), frozenset({Use.DATA, Use.CODE})
-
-
-def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of a test that a forbidden substring is not in the value."""
-    piece = engine.names.text(left)
-    if positive or piece is None:
-        return
-    uses = set()
-    if ".." in piece or piece in ("/", "\\"):
-        uses |= {Use.PATH, Use.ARCHIVE}
-    if piece in ("\n", "\r", "\r\n"):
-        uses |= {Use.LOG, Use.HEADER}
-    if piece in ("\\", "//", "://"):
-        uses |= {Use.REDIRECT}
-    if uses:
-        yield other, frozenset(uses)
-
-
-def _tested_part(node: ast.expr) -> frozenset[str]:
-    """Return the uses covered by an allow-list that only a part of the value was compared with."""
-    attribute = node.attr if isinstance(node, ast.Attribute) else ""
-    if attribute == "scheme":
-        return frozenset({Use.CODE})
-    if attribute in ("hostname", "netloc", "origin"):
-        return frozenset({Use.URL, Use.REDIRECT})
-    if attribute in ("suffix", "content_type", "mimetype"):
-        return frozenset({Use.FILE_NAME})
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice | ast.UnaryOp):
-        return frozenset({Use.FILE_NAME})
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "splitext":
-        return frozenset({Use.FILE_NAME})
-    return ALL_USES
-
-
-def _inner(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield facts for the value inside `x.lower() in ALLOWED` or `splitext(x)[1] in ALLOWED`."""
-    uses = _tested_part(node)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        inside = engine.value(node.func.value, state)
-        if inside.origins:
-            yield inside, uses & _tested_part(node.func.value)
-
-
-def _checked_path(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of `os.path.commonpath([base, x]) == base`."""
-    if isinstance(node, ast.Call) and engine.names.called(node) in (
-        "os.path.commonpath",
-        "os.path.commonprefix",
-    ):
-        for argument in node.args:
-            yield engine.value(argument, state), frozenset({Use.PATH, Use.ARCHIVE})
-
-
-def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth: int) -> Iterator[Fact]:
-    names = engine.names
-    name = names.called(test)
-    last = test.func.attr if isinstance(test.func, ast.Attribute) else name.rpartition(".")[2]
-    arguments = [engine.value(argument, state) for argument in test.args]
-    if name in ("all", "any") and test.args and isinstance(test.args[0], ast.GeneratorExp | ast.ListComp):
-        # If `all` holds, each test holds; if `any` does not, none does.
-        if (name == "all") is holds:
-            yield from _each(test.args[0], holds, state, engine, depth)
-        return
-    yield from _known_test(test, name, last, arguments, holds, state, engine)
-    # The checks of functions in the file are known; others are judged by name.
-    checked = engine.guarded(test)
-    if checked is not None:
-        for index, uses in checked:
-            if index < len(arguments):
-                yield arguments[index], uses
-        return
-    if not holds:
-        return
-    arguments += [engine.value(keyword.value, state) for keyword in test.keywords if keyword.arg]
-    if name in GUARDS:
-        yield from ((value, GUARDS[name]) for value in arguments[:1])
-    elif GUARD_NAME.search(last):
-        yield from ((value, frozenset({CLAIMED})) for value in arguments)
-
-
-def _known_test(
-    test: ast.Call,
-    name: str,
-    last: str,
-    arguments: list[Value],
-    holds: bool,
-    state: State,
-    engine: Evaluator,
-) -> Iterator[Fact]:
-    """Yield the facts of a call of a library's test, or of a method of a value."""
-    names = engine.names
-    if name == "isinstance" and holds and arguments and len(test.args) == 2:
-        if names.resolve(test.args[1]).rpartition(".")[2] in (
-            "int",
-            "float",
-            "bool",
-            "UUID",
-            "date",
-            "datetime",
-        ):
-            yield arguments[0], TEXT_USES
-        elif names.resolve(test.args[1]) == "str":
-            yield arguments[0], frozenset({Use.NOSQL})
-    elif name in ("hmac.compare_digest", "secrets.compare_digest") or last in (
-        "verify",
-        "check_password_hash",
-    ):
+    def _called(self, test: ast.Call, holds: bool) -> Iterator[Fact]:
+        name = self._names.called(test)
+        last = test.func.attr if isinstance(test.func, ast.Attribute) else name.rpartition(".")[2]
+        arguments = [self._value(argument) for argument in test.args]
+        if name in ("all", "any") and test.args and isinstance(test.args[0], ast.GeneratorExp | ast.ListComp):
+            # If `all` holds, each test holds; if `any` does not, none does.
+            if (name == "all") is holds:
+                inner = self._state.copy()
+                for generator in test.args[0].generators:
+                    if isinstance(generator.target, ast.Name):
+                        inner.names[generator.target.id] = self._engine.value(generator.iter, inner)
+                yield from self._inner(test.args[0].elt, holds, inner)
+            return
         if holds:
-            yield from ((value, frozenset({Use.DATA, Use.CODE, Use.URL})) for value in arguments)
-            for argument in test.args:
-                yield from _digested(argument, state, engine)
-    elif name in ("re.fullmatch", "re.match", "re.search") and len(arguments) > 1:
-        if holds and _anchored(names.text(test.args[0]), name.rpartition(".")[2]):
-            yield arguments[1], ALL_USES
-    # For a compiled pattern the first argument is the checked text.
-    elif isinstance(test.func, ast.Attribute) and last in ("fullmatch", "match", "search") and arguments:
-        if holds and _anchored(_pattern(test.func.value, names), last):
-            yield arguments[0], ALL_USES
-    elif isinstance(test.func, ast.Attribute) and not name.startswith(":"):
-        receiver = engine.value(test.func.value, state)
-        yield from _method(last, receiver, test, arguments, holds, engine)
+            yield from self._passed(test, name, last, arguments)
+        if isinstance(test.func, ast.Attribute) and not name.startswith(":"):
+            receiver = self._value(test.func.value)
+            yield receiver, _METHODS.get((last, holds), frozenset())
+            # A path that is not resolved may leave the folder by `..`.
+            if last == "is_relative_to" and holds and RESOLVED in receiver.clean:
+                yield receiver, _IN_FOLDER
+            if last == "startswith" and test.args:
+                yield receiver, _of_prefix(self._names.text(test.args[0]), holds, receiver)
+        # The checks of functions in the file are known; others are judged by name.
+        checked = self._engine.around.guarded(test)
+        if checked is not None:
+            yield from ((arguments[index], uses) for index, uses in checked if index < len(arguments))
+        elif holds:
+            arguments += [self._value(keyword.value) for keyword in test.keywords if keyword.arg]
+            if name in GUARDS:
+                yield from ((value, GUARDS[name]) for value in arguments[:1])
+            elif GUARD_NAME.search(last):
+                yield from ((value, frozenset({CLAIMED})) for value in arguments)
+
+    def _passed(self, test: ast.Call, name: str, last: str, arguments: list[Value]) -> Iterator[Fact]:
+        """Yield the facts of a library's test that holds."""
+        if name == "isinstance" and len(arguments) == 2:
+            kind = self._names.resolve(test.args[1]).rpartition(".")[2]
+            yield (
+                arguments[0],
+                TEXT_USES if kind in _NUMBERS else frozenset({Use.NOSQL} if kind == "str" else ()),
+            )
+        elif last in ("compare_digest", "verify", "check_password_hash"):
+            yield from ((value, _SIGNED) for value in arguments)
+        elif last in ("fullmatch", "match", "search") and arguments:
+            # For a compiled pattern the first argument is the checked text.
+            whole = name.startswith("re.") and len(arguments) > 1
+            pattern = test.args[0] if whole else self._pattern(test.func)
+            if whole or isinstance(test.func, ast.Attribute):
+                anchored = _anchored(None if pattern is None else self._names.text(pattern), last)
+                yield arguments[int(whole)], ALL_USES if anchored else frozenset()
+
+    def _pattern(self, function: ast.expr) -> ast.expr | None:
+        holder = getattr(function, "value", function)
+        for value in self._names.values_of(holder) or [holder]:
+            if isinstance(value, ast.Call) and self._names.called(value) == "re.compile" and value.args:
+                return value.args[0]
+        return None
 
 
-def _method(
-    last: str, receiver: Value, test: ast.Call, arguments: list[Value], holds: bool, engine: Evaluator
-) -> Iterator[Fact]:
-    if last in _CHARACTER_TESTS and holds:
-        yield receiver, ALL_USES
-    elif last == "is_relative_to" and holds:
-        # A path that is not resolved may leave the folder by `..`.
-        if RESOLVED in receiver.clean:
-            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
-    elif last == "is_absolute" and not holds:
-        yield receiver, frozenset({Use.ARCHIVE})
-    elif last == "startswith" and test.args:
-        yield from _prefix(receiver, test.args[0], holds, engine)
-    elif last == "endswith" and holds:
-        yield receiver, frozenset({Use.FILE_NAME})
+def _allowed(node: ast.expr, value: Value) -> Iterator[Fact]:
+    """Yield the facts of a value, or a part of it, that is one of a list: `node` is what was compared."""
+    called = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+    cut = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice | ast.UnaryOp)
+    part = "suffix" if cut else called.attr if isinstance(called, ast.Attribute) else ""
+    yield value, _PARTS.get(part, ALL_USES)
+    # `root, ending = splitext(name)`, followed by `ending == ".png"`
+    yield Value(frozenset(origin.whole for origin in value.origins)), _KIND_OF_FILE
 
 
-def _prefix(receiver: Value, argument: ast.expr, holds: bool, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of `receiver.startswith(argument)`; the prefix decides what they are about."""
-    prefix = engine.names.text(argument)
+def _of_prefix(prefix: str | None, holds: bool, receiver: Value) -> frozenset[str]:
+    """Return what a test for a prefix says of a value; the prefix decides what the test is about."""
     # A URL that does *not* start like another site stays on this one.
-    if prefix is not None and prefix in ("//", "http", "\\"):
-        if not holds:
-            yield receiver, frozenset({Use.REDIRECT})
+    if prefix in ("//", "http", "\\"):
+        return frozenset() if holds else _THIS_SITE
     # Without a trailing slash, `https://good.example` also accepts `https://good.example.evil`.
-    elif prefix is not None and re.match(r"https?://[^/]+/", prefix):
-        if holds:
-            yield receiver, frozenset({Use.URL, Use.REDIRECT})
-    elif holds and (prefix is None or (prefix.startswith("/") and len(prefix) > 1)):
-        if RESOLVED in receiver.clean:
-            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
+    if prefix is not None and re.match(r"https?://[^/]+/", prefix):
+        return _SITE if holds else frozenset()
+    if holds:
+        place = prefix is None or (prefix.startswith("/") and len(prefix) > 1)
+        return _IN_FOLDER if place and RESOLVED in receiver.clean else frozenset()
     # Neither an absolute path nor a command-line option.
-    elif not holds and prefix in ("/", "-"):
-        yield receiver, frozenset({Use.ARGUMENT})
-
-
-def _attribute(test: ast.Attribute, holds: bool, state: State, engine: Evaluator) -> Iterator[Fact]:
-    if test.attr in _ADDRESS_TESTS:
-        yield engine.value(test.value, state), frozenset({Use.URL})
-    elif test.attr in ("netloc", "hostname") and not holds:
-        yield engine.value(test.value, state), frozenset({Use.REDIRECT})
-
-
-def _each(
-    node: ast.GeneratorExp | ast.ListComp, holds: bool, state: State, engine: Evaluator, depth: int
-) -> Iterator[Fact]:
-    inner = state.copy()
-    for generator in node.generators:
-        if isinstance(generator.target, ast.Name):
-            inner.names[generator.target.id] = engine.value(generator.iter, inner)
-    yield from facts(node.elt, holds, inner, engine, depth + 1)
-
-
-def _pattern(node: ast.expr, names: Names) -> str | None:
-    values: Iterable[ast.expr] = names.values_of(node) or [node]
-    for value in values:
-        if isinstance(value, ast.Call) and names.called(value) == "re.compile" and value.args:
-            return names.text(value.args[0])
-    return None
+    return frozenset({Use.ARGUMENT}) if prefix in ("/", "-") else frozenset()
 
 
 def _anchored(pattern: str | None, method: str) -> bool:
@@ -371,9 +239,3 @@ def _anchored(pattern: str | None, method: str) -> bool:
         return True
     ends = pattern.endswith(("$", r"\Z", r"\z"))
     return ends if method == "match" else ends and pattern.startswith(("^", r"\A"))
-
-
-def _is_text(node: ast.expr, engine: Evaluator) -> bool:
-    return isinstance(node, ast.Constant | ast.JoinedStr) or isinstance(
-        engine.names.constant(node), str | bytes
-    )

@@ -15,13 +15,7 @@ from dataclasses import dataclass, field
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
 from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import (
-    FOREIGN_SCRIPT,
-    LOOKUP_PLACE,
-    SECRET_PLACE,
-    STARTUP_PLACE,
-    WRITING,
-)
+from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import defaults_of
 
@@ -46,12 +40,8 @@ _HARMLESS = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _HOST_VARIABLES = {
-    "USER": "user",
-    "USERNAME": "user",
-    "LOGNAME": "user",
-    "COMPUTERNAME": "name",
-    "HOSTNAME": "name",
-}
+    "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
+}  # fmt: skip
 _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)")
 _KEY_NAME = lazy(
     r"^(?:priv(?:ate)?_?key|mnemonic|seed_?phrase|secret_?key|wallet_?key)(?:_(?:hex|bytes|str))?$"
@@ -61,13 +51,7 @@ _READING_METHODS = frozenset({"read_text", "read_bytes"})
 _MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
 _SHORTEST_PLACE = 4  # characters
 _LONGEST_PLACE = 400
-_PARTS_OF_STARTUP = (
-    "hooks",
-    "Startup",
-    "LaunchAgents",
-    "autostart",
-    "cron.d",
-)  # depth of composed paths
+_PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d")  # of composed paths
 _COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
@@ -168,14 +152,16 @@ class TaintFlow:
 
     def _has_sink(self, nodes: Iterable[ast.AST]) -> bool:
         """Return whether the file sends, runs or writes anything relevant, which few files do."""
-        writes, texts = False, []
+        effects, writes, texts = self._effects, False, []
         for node in nodes:
             if isinstance(node, ast.Call):
-                name = self._called(node)
-                acts = self._effects.acts(name) or self._effects.has("connects", name)
-                if acts if self._effects.exact else self._acts(node, name):
+                name, method = self._called(node), getattr(node.func, "attr", "")
+                if effects.acts(name) or (effects.exact and effects.has("connects", name)):
                     return True
-                writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
+                writes = writes or method in WRITING
+                # A call in another language may be more than a source.
+                if not effects.exact and (writes or method == "pipe" or self._is_composed(node.func)):
+                    return True
             elif isinstance(node, ast.Constant):
                 texts.append(node.value)
         return writes and any(
@@ -186,11 +172,6 @@ class TaintFlow:
         """Return the dotted name of the called function, or `.method` of an object that is not known."""
         name = self._names.called(node)
         return name or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
-
-    def _acts(self, node: ast.Call, name: str) -> bool:
-        """Return whether a call in another language than Python may be more than a source."""
-        streams = isinstance(node.func, ast.Attribute) and node.func.attr in ("pipe", *WRITING)
-        return streams or self._effects.acts(name) or self._is_composed(node.func)
 
     def _divide(self, nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> None:
         owner: dict[ast.AST, _Function] = {}
@@ -217,26 +198,27 @@ class TaintFlow:
         for name, value in function.defaults.items():
             function.variables[name] |= self._labels(value, function.outer or function)
         for node in function.nodes:
-            if isinstance(node, ast.Call):
-                self._call(node, function)
-            elif isinstance(node, ast.Assign):
-                labels = self._labels(node.value, function)
-                for target in node.targets:
-                    self._give(target, labels, function)
-                    self._open(target, node.value, function)
-                    if isinstance(target, ast.Attribute) and not self._effects.exact:
-                        self._set(node, target, labels, function)
-            elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
-                if node.value is not None:
-                    self._give(node.target, self._labels(node.value, function), function)
-            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-                self._give(node.target, self._labels(node.iter, function), function)
-            elif isinstance(node, ast.withitem):
-                if node.optional_vars is not None:
-                    self._give(node.optional_vars, self._labels(node.context_expr, function), function)
-                    self._open(node.optional_vars, node.context_expr, function)
-            elif isinstance(node, ast.Return) and node.value is not None:
-                function.returned |= self._labels(node.value, function)
+            match node:
+                case ast.Call():
+                    self._call(node, function)
+                case ast.Assign():
+                    labels = self._labels(node.value, function)
+                    for target in node.targets:
+                        self._give(target, labels, function, node.value)
+                        if isinstance(target, ast.Attribute) and not self._effects.exact:
+                            self._set(node, target, labels, function)
+                case ast.For() | ast.AsyncFor() | ast.comprehension():
+                    self._give(node.target, self._labels(node.iter, function), function)
+                case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                    self._give(target, self._labels(value, function), function, value)
+                case ast.Return(value=ast.expr() as value):
+                    function.returned |= self._labels(value, function)
+                case (
+                    ast.AnnAssign(value=ast.expr() as value)
+                    | ast.AugAssign(value=value)
+                    | ast.NamedExpr(value=value)
+                ):
+                    self._give(node.target, self._labels(value, function), function)
 
     def _call(self, node: ast.Call, function: _Function) -> None:
         name = self._called(node)
@@ -301,7 +283,8 @@ class TaintFlow:
             holder = [node.func.value] if isinstance(node.func, ast.Attribute) else []
             for item in (*node.args, *holder):
                 opened = self._place_of(item, function)
-                self._drop(opened if opened is not item else None, function)
+                if opened is not item:
+                    self._drop(opened, function)
         self._callbacks(node, name, receiver, given)
 
     def _destroys(self, node: ast.Call, name: str, function: _Function) -> None:
@@ -353,8 +336,16 @@ class TaintFlow:
             node = node.func.value
         return None
 
-    def _give(self, target: ast.AST, labels: Labels, function: _Function) -> None:
-        """Add labels to what is assigned to, in the function that its name belongs to."""
+    def _give(
+        self, target: ast.AST, labels: Labels, function: _Function, value: ast.expr | None = None
+    ) -> None:
+        """Add labels to what is assigned to, in the function that its name belongs to.
+
+        A variable that is bound to a file opened for writing stands for its path.
+        """
+        opened = self._opened(value) if value is not None and isinstance(target, ast.Name) else None
+        if isinstance(target, ast.Name) and opened is not None:
+            function.opened[target.id] = opened
         if not labels:
             return
         if isinstance(target, ast.Tuple | ast.List):
@@ -375,12 +366,6 @@ class TaintFlow:
             at = function if self._effects.exact and not key.startswith(":") else self._module
         at.variables[key] = at.variables.get(key, _NOTHING) | labels
 
-    def _open(self, target: ast.AST, value: ast.expr, function: _Function) -> None:
-        """Record which file a variable stands for, if it is opened for writing."""
-        opened = self._opened(value) if isinstance(target, ast.Name) else None
-        if isinstance(target, ast.Name) and opened is not None:
-            function.opened[target.id] = opened
-
     def written_parts(self, place: ast.expr, between: str = "/", depth: int = 0) -> str:
         """Return the literal parts of a path or a command, joined."""
         text = None if self._effects.exact else self._names.text(place)
@@ -396,31 +381,19 @@ class TaintFlow:
         return between.join(parts)[:_LONGEST_PLACE]
 
     def _writes(self, node: ast.Call) -> bool:
-        mode = (
-            node.args[1]
-            if len(node.args) > 1
-            else next((k.value for k in node.keywords if k.arg == "mode"), None)
-        )
-        text = self._names.text(mode) if mode is not None else "r"
-        return text is not None and bool(set("wax+") & set(text))
+        modes = [*node.args[1:2], *(item.value for item in node.keywords if item.arg == "mode")]
+        return bool(modes) and bool(set("wax+") & set(self._names.text(modes[0]) or ""))
 
-    def _place_of(self, node: ast.expr, function: _Function) -> ast.expr | None:
-        """Return the path of the file that is written to."""
+    def _place_of(self, node: ast.expr, function: _Function) -> ast.expr:
+        """Return the path of the file that is written to, or the node itself."""
         opened = self._opened(node)
-        if opened is not None:
-            return opened
-        if isinstance(node, ast.Name):
-            at: _Function | None = function
-            while at is not None:
-                if node.id in at.opened:
-                    return at.opened[node.id]
-                at = at.outer
-        return node
+        at: _Function | None = function
+        while at is not None and opened is None and isinstance(node, ast.Name):
+            opened, at = at.opened.get(node.id), at.outer
+        return node if opened is None else opened
 
-    def _drop(self, place: ast.expr | None, function: _Function) -> None:
+    def _drop(self, place: ast.expr, function: _Function) -> None:
         """Record that data from elsewhere was written to a path."""
-        if place is None:
-            return
         text = self._names.text(place)
         if text is not None and len(text) >= _SHORTEST_PLACE:
             self._dropped.add(text)
@@ -456,11 +429,9 @@ class TaintFlow:
             labels |= found - {VARIABLE} if what == "send" and number == 0 and len(node.args) == 1 else found
         for keyword in node.keywords:
             found = self._labels(keyword.value, function)
-            usual = what == "send" and keyword.arg in _CREDENTIALS
-            if usual:
-                found = frozenset(
-                    item for item in found - {VARIABLE, FILE, KEY, PART} if not item.startswith(CREDENTIAL)
-                )
+            if what == "send" and keyword.arg in _CREDENTIALS:
+                usual = frozenset(item for item in found if item.startswith(CREDENTIAL))
+                found -= usual | {VARIABLE, FILE, KEY, PART}
             labels |= found
         if what == "command" and self._is_dropped(node):
             labels |= {DROPPED}
@@ -531,13 +502,12 @@ class TaintFlow:
 
     def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
         """Return the argument of a call for the parameter with a label."""
-        at = int(label.rpartition(" ")[2])
         names = list(known.parameters)
-        if names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute):
-            at -= 1
+        at = int(label.rpartition(" ")[2])
+        wanted = "".join(names[at : at + 1])
+        at -= names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute)
         if 0 <= at < len(node.args):
             return node.args[at]
-        wanted = next((name for name, other in known.parameters.items() if other == label), "")
         return next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
 
     def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
@@ -624,37 +594,27 @@ class TaintFlow:
         if effects.has("environment", name) or (not node.args and effects.has("environment", f"{name}()")):
             return frozenset({ENVIRONMENT})
         if effects.has("variable", name):
-            return (
-                self._environment_variable(node.args[0], function, depth)
-                if node.args
-                else frozenset({VARIABLE})
-            )
+            one = frozenset({VARIABLE})
+            return self._environment_variable(node.args[0], function, depth) if node.args else one
         host = effects.of("host", name.removesuffix("()"))
         if host and not (node.args and self._is_step(node.args[0])):
             return frozenset({f"{HOST}{host}"})
-        if effects.has("secrets", name):
-            return frozenset({SECRET})
-        if effects.has("watches", name):
-            return frozenset({WATCHED})
+        for use, label in (("secrets", SECRET), ("watches", WATCHED)):
+            if effects.has(use, name):
+                return frozenset({label})
         given = self._arguments(node, function, depth)
         if effects.has("fetched", name):
-            looked_up = any(
-                LOOKUP_PLACE.search(text) for text in map(self._names.text, node.args[:1]) if text
-            )
+            place = self._names.text(node.args[0]) if node.args else None
+            address = {f"{HOST}address"} if place and LOOKUP_PLACE.search(place) else set()
             streams = {CONNECTION} if effects.has("connects", name) or CONNECTION in given else set()
-            return frozenset({FETCHED, f"{HOST}address", *streams} if looked_up else {FETCHED, *streams})
+            return frozenset({FETCHED, *address, *streams})
         ways = effects.of("decodes", name)
         if ways is not None:
             other = ways and (len(node.args) < 2 or self._names.text(node.args[1]) not in ways.split(","))
             return given if other else self._decoded(node, given)
-        base = (
-            self._labels(node.func.value, function, depth)
-            if isinstance(node.func, ast.Attribute)
-            else _NOTHING
-        )
-        if effects.has("reads", name) or (
-            effects.exact and isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS
-        ):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        base = self._labels(node.func.value, function, depth) if method else _NOTHING  # type: ignore[attr-defined]
+        if effects.has("reads", name) or (effects.exact and method in _READING_METHODS):
             return self._read(given | base, node)
         if effects.has("encodes", name) and (given | base) & {VARIABLE, ENVIRONMENT, FILE, SECRET}:
             return given | base | {SPELLED}
@@ -687,12 +647,9 @@ class TaintFlow:
         return any(map(str.isalnum, self._names.text(node) or ""))
 
     def _decoded(self, node: ast.Call, given: Labels) -> Labels:
-        first = node.args[0] if node.args else None
-        if first is None:
-            return given
-        value = self._names.constant(first)
+        value = self._names.constant(node.args[0]) if node.args else None
         written = isinstance(value, str | bytes) and len(value) >= 8
-        return given | {BLOB if written else DECODED}
+        return given | ({BLOB if written else DECODED} if node.args else set())
 
 
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
@@ -702,35 +659,19 @@ _OF_ENVIRONMENT = frozenset({"environ", "environb", "__dict__"})
 _MOST_ALIASES = 16
 _OPENING = frozenset(_FUNCTIONS)
 _KEPT = frozenset(
-    {
-        ast.Assign,
-        ast.AnnAssign,
-        ast.AugAssign,
-        ast.NamedExpr,
-        ast.For,
-        ast.AsyncFor,
-        ast.comprehension,
-        ast.withitem,
-        ast.Return,
-        ast.Call,
-    }
-)
-
-
+    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
+     ast.Return, ast.Call}
+)  # fmt: skip
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
 
 
+_NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
+
+
 def _named_place(value: object) -> Labels:
-    if not isinstance(value, str) or len(value) > 400:
+    if not isinstance(value, str) or len(value) > _LONGEST_PLACE:
         return _NOTHING
-    found: set[str] = set()
-    if SECRET_PLACE.search(value):
-        found.add(SECRET_NAME)
-    if STARTUP_PLACE.search(value):
-        found.add(STARTUP_NAME)
-    if FOREIGN_SCRIPT.search(value):
-        found.add(BLOB)
-    return frozenset(found)
+    return frozenset(label for pattern, label in _NAMED if pattern.search(value))
 
 
 def _part(labels: Labels, key: ast.expr) -> Labels:

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from codeguard.corpus.syntax import unqualified_name
-from codeguard.flow.calls import is_model_call, is_sent_key
-from codeguard.flow.evaluation import is_stream
-from codeguard.flow.outside import from_outside
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.flow.tables import (
-    ARCHIVE_NAMES,
-    COLUMNS,
-    FILLERS,
-    HEADER_HOLDERS,
-    HEADER_NAME,
-    LOCAL_VALUES,
-    MAIL_METHODS,
-    REACH_OF_CALL,
-    REMOTE_METHODS,
-    REMOTE_VALUES,
-    REQUEST_PARTS,
-    SETTINGS,
-    STORED_METHODS,
-    STORED_NAMES,
-    TEXT_FIELDS,
-)
-from codeguard.flow.values import NOTHING, Origin, Reach, Use, Value, joined
+from codeguard.flow.tables import FILLERS, HEADER_HOLDERS, HEADER_NAME
+from codeguard.flow.values import Origin, Reach, Value, joined
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
@@ -40,7 +21,6 @@ class Summary:
     returned: list[Value] = field(default_factory=list)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     stops: bool = False
-    raises: bool = False  # always: it never returns
     done: bool = False
 
     def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
@@ -58,7 +38,7 @@ class Summary:
                     self.checks[origin.parameter] = self.checks.get(origin.parameter, frozenset()) | uses
 
 
-def is_global(names: Names, target: ast.expr) -> bool:
+def is_global(names: Names, target: ast.AST) -> bool:
     """Return whether a name in a function is one of the module."""
     if not isinstance(target, ast.Name):
         return False
@@ -66,38 +46,6 @@ def is_global(names: Names, target: ast.expr) -> bool:
     scope = scopes.scope_of(target)
     found = None if scope is scopes.module else scopes.find(target.id, scope)
     return found is not None and found[0] is scopes.module
-
-
-def _is_record(names: Names, target: ast.Name, value: Value) -> bool:
-    """Return whether a mapping with fixed keys is put into a container of the module, not bound to its name."""
-    declared = target.id in names.scopes.scope_of(target).outer
-    return Use.KEYS in value.clean and not declared
-
-
-class Attributes:
-    """The values stored in attributes of the file's classes."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Value] = {}
-
-    def keep(self, names: Names, target: ast.expr, value: Value, shared: dict[str, Value]) -> None:
-        """Record a value stored in an attribute of a class, or under a global name in `shared`.
-
-        The result may be this value or an earlier one.
-        """
-        # Of a record with fixed keys, readers mostly show what is not of others: its number, its time.
-        if isinstance(target, ast.Name) and is_global(names, target) and not _is_record(names, target, value):
-            shared[target.id] = joined([shared.get(target.id, NOTHING), value])
-        if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
-            return
-        for name in names.names_of(target.value):
-            if name.startswith(":"):
-                key = (name[1:].removesuffix("()"), target.attr)
-                self._known[key] = joined([self.of(*key), value])
-
-    def of(self, owner: str, attribute: str) -> Value:
-        """Return the possible values of an attribute."""
-        return self._known.get((owner, attribute), NOTHING)
 
 
 class Hits:
@@ -150,153 +98,61 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STORES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
-_LOCAL_NAMES = frozenset({"argv", "environ", *SETTINGS})
-_VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
-
-
 def functions_that_matter(
-    names: Names,
-    nodes: Sequence[ast.AST],
-    sinks: SinkIndex,
-    entry: Callable[[FunctionNode], Reach],
-    is_request: Callable[[ast.expr], bool],
-    beginnings: Sequence[ast.Constant] = (),
-) -> tuple[set[ast.AST | None], set[ast.AST | None]]:
-    """Return the functions to follow (None is the module level), and those that store values.
+    names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex, entry: Callable[[FunctionNode], Reach]
+) -> tuple[set[ast.AST | None], set[ast.AST | None], bool]:
+    """Return the functions to follow (None is the module level), those that store values, and whether texts are sinks.
 
-    To follow are functions with a sink for the least trusted values of the file or with a response
-    header that is set, functions that serve untrusted callers, and those that compose a text from
-    one of `beginnings`. If there are any, their callers, enclosing functions and all functions that
-    store attributes are included. Empty if nothing can be reported.
+    To follow are functions with a sink or a response header that is set, functions that serve untrusted callers, and
+    those that may compose a text which is a sink itself. If there are any, their callers, enclosing functions and all
+    functions that store attributes are included. Empty if nothing can be reported.
     """
     matter: set[ast.AST | None] = set()
-    holding: list[tuple[Reach, ast.AST]] = []
-    farthest = Reach.CALLER
+    storing: set[ast.AST | None] = set()
     callers: dict[ast.AST, set[ast.AST | None]] = {}
+    composes = False
     # One loop with exact types for everything, because it runs over all nodes of every file.
     for node in nodes:
         kind = type(node)
+        targets: Sequence[ast.AST] = ()
         if kind is ast.Call:
-            resolved = names.names_of(node.func)  # type: ignore[attr-defined]
-            if not resolved and type(node.func) is ast.Name:  # type: ignore[attr-defined]
-                resolved = (node.func.id,)  # type: ignore[attr-defined]
-            least = sinks.least(node, resolved)  # type: ignore[arg-type]
-            if least is not None:
-                holding.append((least, node))
-            farthest = max(farthest, _reach_of_call(node, resolved))  # type: ignore[arg-type]
+            called = node.func  # type: ignore[attr-defined]
+            resolved = names.names_of(called) or ((called.id,) if type(called) is ast.Name else ())
+            if sinks.has(called, resolved):
+                matter.add(names.function_of(node))
             for name in resolved:
                 definition = names.definition(name) if name[:1] == ":" else None
                 if isinstance(definition, _FUNCTIONS):
                     callers.setdefault(definition, set()).add(names.function_of(node))
+            if type(called) is ast.Attribute and called.attr in FILLERS:
+                targets = (called.value,)
         elif kind in _STORES:
             targets = node.targets if kind is ast.Assign else (node.target,)  # type: ignore[attr-defined]
-            for target in targets:
-                if isinstance(target, ast.Subscript) and sets_header(target):
-                    matter.add(names.function_of(node))
-        elif kind is ast.For or kind is ast.AsyncFor or kind is ast.comprehension:
-            if is_stream(node.iter):  # type: ignore[attr-defined]
-                farthest = Reach.REMOTE
-        elif kind is ast.Attribute:
-            farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
-        elif kind is ast.Name:
-            if node.id in _LOCAL_NAMES:  # type: ignore[attr-defined]
-                farthest = max(farthest, Reach.LOCAL)
+            if any(isinstance(target, ast.Subscript) and sets_header(target) for target in targets):
+                matter.add(names.function_of(node))
         elif kind is ast.Constant:
-            if is_sent_key(node.value):  # type: ignore[attr-defined]
-                farthest = Reach.REMOTE
+            if sinks.begins(node.value):  # type: ignore[attr-defined]
+                composes = True
+                around = names.function_of(node)
+                # One outside of functions may be used by all of them.
+                matter.update([around] if around is not None else [None, *names.scopes.symbols])
         elif kind in _FUNCTIONS:
-            reach = entry(node)  # type: ignore[arg-type]
-            farthest = max(farthest, Reach.REMOTE if reach is Reach.CALLER and from_outside(node) else reach)
-            if reach is Reach.REMOTE:
+            if entry(node) is Reach.REMOTE:  # type: ignore[arg-type]
                 matter.add(node)
             around = names.function_of(node)
             if around is not None:
                 callers.setdefault(node, set()).add(around)
-    holding += _with_beginnings(beginnings, names, nodes, sinks)
-    matter.update(names.function_of(node) for least, node in holding if least <= farthest)
-    if not matter:
-        return matter, set()
-    storing = _storing(names, nodes)
-    return _with_callers(matter, storing, callers), storing
-
-
-def _with_callers(
-    matter: set[ast.AST | None], storing: set[ast.AST | None], callers: Mapping[ast.AST, set[ast.AST | None]]
-) -> set[ast.AST | None]:
-    """Return the functions that matter or store, with the callers of those that matter, transitively."""
-    found = matter | storing
-    waiting = [item for item in matter if item is not None]
-    while waiting:
-        new = {
-            caller for caller in callers.get(waiting.pop(), ()) if caller is not None and caller not in found
-        }
-        found |= new
-        waiting += new
-    return found
-
-
-def _storing(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
-    """Return the functions that store values in attributes or global names, which others may read."""
-    found: set[ast.AST | None] = set()
-    for node in nodes:
-        kind = type(node)
-        if kind in _STORES:
-            targets = node.targets if kind is ast.Assign else (node.target,)  # type: ignore[attr-defined]
-        elif kind is ast.Call and isinstance(node.func, ast.Attribute) and node.func.attr in FILLERS:  # type: ignore[attr-defined]
-            targets = (node.func.value,)  # type: ignore[attr-defined]
-        else:
-            continue
         for target in targets:
             holder = target.value if isinstance(target, ast.Subscript) else target
             if isinstance(holder, ast.Attribute) or is_global(names, holder):
-                found.add(names.function_of(node))
-    return found
-
-
-def text_beginnings(nodes: Sequence[ast.AST], sinks: SinkIndex) -> list[ast.Constant]:
-    """Return the constants that begin texts which are sinks themselves."""
-    return [node for node in nodes if type(node) is ast.Constant and sinks.begun(node.value) is not None]
-
-
-def _with_beginnings(
-    beginnings: Sequence[ast.Constant], names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex
-) -> Iterator[tuple[Reach, ast.AST]]:
-    """Yield where such texts begin; one outside of functions may be used by all of them."""
-    outside: list[Reach] = []
-    for node in beginnings:
-        least = sinks.begun(node.value)
-        if least is not None:
-            yield least, node
-            if names.function_of(node) is None:
-                outside.append(least)
-    if outside:
-        yield from ((min(outside), node.body[0]) for node in nodes if isinstance(node, _FUNCTIONS))
-
-
-def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
-    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if method in REMOTE_METHODS or method in MAIL_METHODS or is_model_call(node, resolved):
-        return Reach.REMOTE
-    if method in STORED_METHODS or any(STORED_NAMES.search(name) for name in resolved):
-        return max([Reach.LOCAL, *(REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved)])
-    found = [REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved]
-    if any(name.rpartition(".")[2] in TEXT_FIELDS or name.rpartition(".")[2] in COLUMNS for name in resolved):
-        found.append(Reach.LOCAL)
-    found += [Reach.LOCAL for name in resolved if name in ARCHIVE_NAMES]
-    return max(found, default=Reach.NOBODY)
-
-
-def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[[ast.expr], bool]) -> Reach:
-    if node.attr in ("cleaned_data", "validated_data"):
-        return Reach.REMOTE
-    if node.attr in REQUEST_PARTS and is_request(node.value):
-        return Reach.REMOTE
-    if node.attr in _VALUE_ATTRIBUTES:
-        resolved = names.names_of(node)
-        if any(name in REMOTE_VALUES for name in resolved):
-            return Reach.REMOTE
-        return Reach.LOCAL
-    return Reach.LOCAL if node.attr in SETTINGS else Reach.NOBODY
+                storing.add(names.function_of(node))
+    found = matter | storing if matter else set()
+    waiting = [item for item in matter if item is not None]
+    while waiting:
+        new = callers.get(waiting.pop(), set()) - found - {None}
+        found |= new
+        waiting += filter(None, new)
+    return found, storing, composes
 
 
 def sets_header(target: ast.Subscript) -> bool:

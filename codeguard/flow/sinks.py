@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from codeguard.flow.values import Reach, Use, Value
+from codeguard.flow.values import Use, Value
 from codeguard.syntax.names import Names
 
 
@@ -29,7 +29,6 @@ class Sink:
     `names` are dotted names, `methods` names of methods of any object. `arguments` are positions
     and keywords (`*`: all of them, `**`: mappings unpacked into keywords); with `receiver`, the
     object of the method counts as well. `wording` makes every composed text of a kind a sink, wherever it is used.
-    `least` is the minimum reach of a value to be reported.
     """
 
     key: str
@@ -40,7 +39,6 @@ class Sink:
     receiver: bool = False
     needs_built: bool = False
     wording: LanguagePattern | None = None
-    least: Reach = Reach.CALLER
 
     def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
         """Yield the arguments that count."""
@@ -98,24 +96,16 @@ class SinkIndex:
             for method in sink.methods:
                 self._methods.setdefault(method, []).append(sink)
 
-    def least(self, call: ast.Call, resolved: Iterable[str]) -> Reach | None:
-        """Return the minimum reach of a value to count in a call; None if it is no sink.
+    def has(self, called: ast.expr, resolved: Iterable[str]) -> bool:
+        """Return whether a called expression may be a sink; faster than `of` and less precise."""
+        method = isinstance(called, ast.Attribute) and called.attr in self._methods
+        return method or any(name in self._names for name in resolved)
 
-        This is faster than `of` and less precise.
-        """
-        found: list[Sink] = []
-        if isinstance(call.func, ast.Attribute):
-            found += self._methods.get(call.func.attr, ())
-        for name in resolved:
-            found += self._names.get(name, ())
-        return min((sink.least for sink in found), default=None)
-
-    def begun(self, value: object) -> Reach | None:
-        """Return the minimum reach of a value in a text that starts with this constant; None if it is no sink."""
-        if not isinstance(value, str):
-            return None
-        found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))
-        return min(found, default=None)
+    def begins(self, value: object) -> bool:
+        """Return whether a text that starts with this constant may be a sink."""
+        return isinstance(value, str) and any(
+            sink.wording.begins.match(value) for sink in self._of_texts if sink.wording
+        )
 
     def of_namespace(self, node: ast.Subscript, names: Names) -> list[Sink]:
         """Return the sinks for `globals()[name]`, whose name is `globals()[]`."""

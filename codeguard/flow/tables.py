@@ -68,14 +68,6 @@ MODEL_METHODS = frozenset(
         "query",
     ]
 )
-# Loops over received messages: `async for message in websocket`, `pubsub.listen()`.
-STREAMS = lazy(
-    r"^(?:\w*web_?socket|ws|\w*_ws|\w*consumer|\w*subscription|\w*subscriber|pub_?sub)$"
-    r"|\.(?:iter_text|iter_json|iter_bytes)$"
-    r"|(?:pub_?sub|consumer|subscriber)\.(?:listen|consume|messages|poll)$",
-    re.IGNORECASE,
-)
-STREAM_LIBRARIES = tuple(_TABLES["stream_libraries"].split())
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
@@ -91,9 +83,6 @@ STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
 STORED_NAMES = lazy(
     r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
 )
-TEXT_FIELDS = frozenset(_TABLES["text_fields"].split())
-COLUMNS = frozenset({"Column", "mapped_column"})
-TEXT_COLUMNS = frozenset(_TABLES["text_columns"].split())
 SETTING = "setting"  # tag of values from a configuration file
 SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
@@ -102,8 +91,6 @@ ARCHIVE_NAMES = frozenset(
     for method in ("namelist", "infolist", "getnames", "getmembers")
 )
 FILE_READS = frozenset(_TABLES["file_reads"].split())
-
-SERVERS = tuple(_TABLES["servers"].split())
 
 ROUTE = lazy(r"(?:^|\.)(?:route|get|post|put|patch|delete|websocket|api_view|api_route|view|view_config)$")
 ROUTE_OWNERS = lazy(
@@ -119,32 +106,16 @@ VIEW_CLASSES = lazy(
 VERBS = frozenset(_TABLES["verbs"].split())
 
 CLEANERS: Mapping[str, frozenset[str]] = _cleaned("cleaners")
-# Decoders whose result may hold line breaks even if the input has none.
-DECODERS = frozenset(
-    f"urllib.parse.{name}"
-    for name in ("unquote", "unquote_plus", "unquote_to_bytes", "parse_qs", "parse_qsl")
-)
 CLEANING_METHODS: Mapping[str, frozenset[str]] = _cleaned("cleaning_methods")
 CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|slugify|clean|bleach|redact"
     r"|safe_(?:join|url|redirect|next|path|filename|name|html))"
 )
-ERROR_ANSWER = lazy(
-    r"^(?:render|respond|return|make|handle|convert|build|create|to)_(?:\w+_)?(?:errors?|exception)(?:_\w+)?$"
-    r"|^(?:error|exception)_(?:to_)?(?:response|page|answer)$"
-)
-NUMBER_NAME = lazy(
-    r"^(?:count|num|number_of|total|sum|size|len|exists|is|has|average)_|_(?:count|total|size|length|exists)$"
-)
-PLACE_NAME = lazy(r"(?:^|_)path(?:_for|_of)?$")
-TYPE_NAME = lazy(r"^guess_(?:\w+_)?(?:type|extension)$")
-ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"
     r"ensure|verify|assert|sanitize|has_allowed_host_and_scheme|acceptable|within|inside)(?:_|$)"
 )
 GUARDS: Mapping[str, frozenset[str]] = _cleaned("guards")
-PASSERS = frozenset(_TABLES["passers"].split())
 BUILDERS = frozenset(_TABLES["builders"].split())
 FILLERS = frozenset(_TABLES["fillers"].split())
 CONVERSIONS = frozenset(_TABLES["conversions"].split())
@@ -156,8 +127,6 @@ REACH_OF_CALL: Mapping[str, Reach] = {
 }
 SENT_KEYS = lazy(r"^(?:HTTP_(?!HOST$)\w+|QUERY_STRING|PATH_INFO|REQUEST_URI|wsgi\.input)$")
 """What a client says in the environment of its request (PEP 3333)."""
-FIXED_KEYS = frozenset(_TABLES["fixed_keys"].split())
-"""What the server itself says of a request, in its environment."""
 HEADER_NAME = lazy(
     r"^(?:Content-|X-|Location$|Set-Cookie|Refresh$|Link$|Cache-Control$|Access-Control-)", re.IGNORECASE
 )

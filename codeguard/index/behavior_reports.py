@@ -7,17 +7,13 @@ is the checker's own and outlives epochs that change nothing for a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from codeguard.index.catalog import Catalog
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict, parts_digest
-
-if TYPE_CHECKING:
-    from codeguard.behavior import BehaviorChecker
-    from codeguard.behavior.verdict.running import Meter
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
@@ -31,52 +27,23 @@ Answered = dict[str, Any]
 """A function's answers to probes; see `codeguard.behavior.verdict.probing`."""
 
 
-class CheckWorkers(Protocol):
-    """Checks functions by workers within a budget; `again` also runs those whose result counts as known."""
-
-    def __call__(
-        self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
-        """Yield each function with its answer."""
-        ...
+CheckWorkers = Callable[[Sequence[Subject], bool, SandboxBudget], Iterator[tuple[Subject, KeyedReport]]]
+"""Checks functions by workers within a budget, and yields each with its answer; the second argument is whether to run
+also those whose result counts as known."""
 
 
-class ProbeAnswers:
-    """The answers of functions to probes, from one run to the next; without a catalog none are kept.
+def answers_key(chunk: Chunk) -> str:
+    """Return the key of a function's answers to probes; what else they depend on is checked for each.
 
     They do not depend on the trusted code as a whole, as reports do.
     """
+    return "probes:" + parts_digest(chunk.sha256, chunk.symbol)
 
-    def __init__(self, catalog: Catalog | None = None) -> None:
-        self._catalog = catalog
 
-    def trusted(self) -> Answered:
-        """Return those of the trusted functions."""
-        return self._kept(TRUSTED_ANSWERS)
-
-    def of(self, chunk: Chunk) -> Answered:
-        """Return those of a function."""
-        return self._kept(self.key(chunk))
-
-    def keep(self, rows: Mapping[str, Answered]) -> None:
-        """Keep answers under the keys of functions, or `TRUSTED_ANSWERS`."""
-        if rows and self._catalog is not None:
-            self._catalog.put_analyses({key: {"answers": answered} for key, answered in rows.items()})
-
-    def keep_facts(self, rows: Mapping[str, Any]) -> None:
-        """Keep what was derived of trusted files, under the keys of their facts."""
-        facts = {key: value for key, value in rows.items() if key.startswith(FACTS)}
-        if facts and self._catalog is not None:
-            self._catalog.put_analyses(facts)
-
-    @staticmethod
-    def key(chunk: Chunk) -> str:
-        """Return the key of a function's answers; what else they depend on is checked for each."""
-        return "probes:" + parts_digest(chunk.sha256, chunk.symbol)
-
-    def _kept(self, key: str) -> Answered:
-        value = self._catalog.analysis(key) if self._catalog is not None else None
-        return {} if value is None else dict(value["answers"])
+def kept_answers(catalog: Catalog | None, key: str) -> Answered:
+    """Return the answers to probes from earlier runs, under a function's key or `TRUSTED_ANSWERS`."""
+    value = catalog.analysis(key) if catalog is not None else None
+    return {} if value is None else dict(value["answers"])
 
 
 class BehaviorReports:
@@ -128,12 +95,11 @@ class BehaviorReports:
         self,
         subjects: Sequence[Subject],
         progress: Callable[[int, int], None] = lambda done, total: None,
-        workers: CheckWorkers | None = None,
     ) -> int:
-        """Run checks missing in the cache; return their number. `workers` may run them instead."""
+        """Run checks missing in the cache; return their number."""
         missing = {self.near_key(*subject): subject for subject in subjects if self._of(*subject) is None}
         if missing:
-            self._run(list(missing.values()), progress, workers or self._checks())
+            self._run(list(missing.values()), progress, self._checks())
         for chunk, file in subjects:
             report = self._of(chunk, file)
             if report is not None and report.spent:
@@ -150,16 +116,13 @@ class BehaviorReports:
                 whole[id(file)] = self._siblings.beside(file)
         missing = [(chunk, whole[id(file)]) for chunk, file in missing]
         unknown: list[Subject] = []
-        missing, crowded = _apart(missing)
-        self._take(crowded)
-        batch: list[tuple[Subject, KeyedReport]] = []
+        missing, batch = _apart(missing)
         for done, answer in enumerate(workers(missing, False, self.budget), 1):
             progress(done, len(missing))
             batch.append(answer)
-            if len(batch) >= BATCH:
+            if len(batch) >= BATCH or done == len(missing):
                 unknown += self._take(batch)
                 batch = []
-        unknown += self._take(batch)
         self._take(list(workers(unknown, True, self.budget)))
         progress(len(missing), len(missing))
 
@@ -241,29 +204,6 @@ def _apart(
         else:
             asked.append(subject)
     return asked, refused
-
-
-def judged(
-    checker: BehaviorChecker,
-    subjects: Sequence[Subject],
-    known: Callable[[str], bool],
-    answered: Sequence[Answered],
-    meters: Sequence[Meter],
-) -> list[KeyedReport]:
-    """Return the checker's key of each function, and its report if none is known by that key.
-
-    `answered` are the functions' answers to probes, which are replaced where a function is checked. `meters` limit
-    what each may spend.
-    """
-    keys = [checker.cache_key(*subject) for subject in subjects]
-    to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
-    checked = checker.check_many(
-        [subjects[index] for index in to_run],
-        [answered[index] for index in to_run],
-        [meters[index] for index in to_run],
-    )
-    reports = dict(zip(to_run, checked, strict=True))
-    return [(key, reports.get(index)) for index, key in enumerate(keys)]
 
 
 def checkable(chunk: Chunk) -> bool:

@@ -6,9 +6,9 @@ cleared when the vectors are written. The next process that opens the catalog af
 and carries it out again.
 
 All trusted data in the file is authenticated under a key from outside the state directory: every file with its
-chunks in order, the quarantine list, and the totals; and the settings, these among them, all together by one head,
-so that rows of different times do not verify beside each other. A catalog of another installation, or of an older
-version, is `foreign`: nothing in it verifies.
+chunks in order, and the totals; and the settings, these among them, all together by one head,
+so that rows of different times do not verify beside each other. A catalog of another installation or another version
+is refused: it has to be made anew.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 
-# 1 had no lexical index, 2 repeated the imports in every chunk, 3 authenticated analyses alone and held secrets,
-# 4 authenticated each setting by itself
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 NEEDS_WRITING = (
     "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
     "name the copy with --store, and list it as shared_state in the configuration"
@@ -55,11 +53,11 @@ TO_BE_READ_AGAIN = "again"  # the stamp of a file that has to be chunked again, 
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
 
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL DEFAULT x'');
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, stamp TEXT NOT NULL,
     sha256 TEXT NOT NULL, language TEXT NOT NULL, parsed INTEGER NOT NULL,
-    vectors INTEGER NOT NULL DEFAULT 0, content TEXT NOT NULL DEFAULT '', mac BLOB NOT NULL DEFAULT x''
+    vectors INTEGER NOT NULL, content TEXT NOT NULL, mac BLOB NOT NULL
 );
 CREATE TABLE chunks (
     id TEXT PRIMARY KEY, path TEXT NOT NULL REFERENCES files(path) ON DELETE CASCADE,
@@ -72,24 +70,15 @@ CREATE INDEX chunks_of_path ON chunks (path, ordinal);
 CREATE INDEX chunks_of_digest ON chunks (sha256);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
-CREATE TABLE quarantine (id TEXT PRIMARY KEY, reason TEXT NOT NULL);
-"""
-_SECRETS = """
-CREATE TABLE IF NOT EXISTS secrets (
+CREATE TABLE secrets (
     id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
     rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
-)
+);
 """
 
 
-_AUTHENTICATED = """
-ALTER TABLE meta ADD COLUMN mac BLOB NOT NULL DEFAULT x'';
-ALTER TABLE files ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE files ADD COLUMN content TEXT NOT NULL DEFAULT '';
-ALTER TABLE files ADD COLUMN mac BLOB NOT NULL DEFAULT x'';
-"""
 _FILE = "path, size, stamp, sha256, language, parsed, vectors, content, mac"
-_MAKER, _TOTALS, _QUARANTINE, _HEAD = "maker", "totals", "quarantine", "head"
+_MAKER, _TOTALS, _HEAD = "maker", "totals", "head"
 _MODULUS = 1 << 256
 
 
@@ -112,16 +101,12 @@ class Intents:
     def __bool__(self) -> bool:
         return bool(self.write or self.delete)
 
-    def first(self, count: int) -> Intents:
-        """Return at most `count` changes of each kind."""
-        return Intents(self.write[:count], self.delete[:count])
-
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """The totals of a catalog; `macs` sums the files' MACs, so that removed or restored files are noticed.
 
-    `vectors` counts the chunks that belong in the vector store, including those in quarantine.
+    `vectors` counts the chunks that belong in the vector store.
     """
 
     files: int = 0
@@ -155,12 +140,15 @@ def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
     return ids
 
 
+class ForeignCatalogError(StoreError):
+    """A catalog of another user or another version."""
+
+
 class Catalog:
     """One SQLite file; use as a context manager or call `close`.
 
-    `key` authenticates its content. Cached analyses of a `foreign` catalog are not read, so a shared state
-    directory cannot bring its own verdicts, and the rest is unverified. In our own catalog, data changed by
-    somebody else raises StoreError.
+    `key` authenticates its content. Data changed by somebody else raises StoreError, and so does the whole catalog
+    if it was made with another key or by another version (ForeignCatalogError).
     """
 
     def __init__(self, path: Path, key: bytes) -> None:
@@ -189,7 +177,6 @@ class Catalog:
                 db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 self._ensure_wal(db)
                 self._ensure_schema(db)
-                self.foreign = self._maker(db) != self._made_here
             except BaseException:
                 db.close()
                 raise
@@ -204,46 +191,27 @@ class Catalog:
                 db.execute("PRAGMA journal_mode = WAL")
 
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
-        version = _version(db)
-        if version not in range(SCHEMA_VERSION + 1):
-            raise StoreError(
-                f"the catalog {self.path} is of another version of codeguard",
-                got=version,
-                expected=SCHEMA_VERSION,
-                hint="index again into a new folder (--store)",
-            )
-        if version == SCHEMA_VERSION:
-            return
-        db.execute("BEGIN IMMEDIATE")
-        version = _version(db)  # another process may have created it first
-        if version < 2:
-            for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
-                db.execute(statement)
-            lexical.add(
-                db, (lexical.IndexedText(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
-            )
-        columns = [row[1] for row in db.execute("PRAGMA table_info(meta)")]
-        if version and "mac" not in columns:
-            for statement in _AUTHENTICATED.split(";"):
-                db.execute(statement)
-        if version == 0:
-            for key, value in ((_MAKER, self._made_here), (_TOTALS, _totals_text(Totals()))):
-                db.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, self._mac("meta", key, value)))
-            self._put_head(db)
-        if "mtime_ns" in [row[1] for row in db.execute("PRAGMA table_info(files)")]:
-            db.execute("ALTER TABLE files RENAME COLUMN mtime_ns TO stamp")
-        db.execute(_SECRETS)
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        db.execute("COMMIT")
-
-    @property
-    def _made_here(self) -> str:
-        """The public id of the key that authenticates this catalog, and of what is authenticated how."""
-        return hmac.digest(self._key, f"codeguard catalog {SCHEMA_VERSION}".encode(), "sha256").hex()
-
-    def _maker(self, db: sqlite3.Connection) -> str | None:
+        """Create the tables, or raise ForeignCatalogError if they are of another user or another version."""
+        # The public id of the key that authenticates this catalog, and of what is authenticated how.
+        maker = hmac.digest(self._key, f"codeguard catalog {SCHEMA_VERSION}".encode(), "sha256").hex()
+        if not _version(db):
+            db.execute("BEGIN IMMEDIATE")
+            if not _version(db):  # another process may have created it first
+                for statement in _SCHEMA.split(";") + lexical.SCHEMA.split(";"):
+                    db.execute(statement)
+                for key, value in ((_MAKER, maker), (_TOTALS, _totals_text(Totals()))):
+                    row = (key, value, self._mac("meta", key, value))
+                    db.execute("INSERT INTO meta VALUES (?, ?, ?)", row)
+                self._put_head(db)
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            db.execute("COMMIT")
+        found = _version(db)
         row = db.execute("SELECT value FROM meta WHERE key = ?", (_MAKER,)).fetchone()
-        return None if row is None else str(row[0])
+        if found != SCHEMA_VERSION or row != (maker,):
+            raise ForeignCatalogError(
+                f"the catalog {self.path} was made by another user or another version of codeguard",
+                hint=f"{REBUILD} PATH… --trust PATH",
+            )
 
     def damaged(self, what: str) -> StoreError:
         """Return the error about a part of the catalog that codeguard did not write."""
@@ -304,13 +272,12 @@ class Catalog:
         return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def meta(self, key: str) -> str | None:
-        """Return a stored setting or None; unverified if the catalog is foreign."""
+        """Return a stored setting or None."""
         with self._lock:
             generation = self.generation()
             if self._settings_of != generation:
                 rows = self._rows("SELECT key, value, mac FROM meta ORDER BY key")
-                if not self.foreign:
-                    self._check_settings(rows)
+                self._check_settings(rows)
                 self._settings = {str(row[0]): str(row[1]) for row in rows}
                 self._settings_of = generation
             return self._settings.get(key)
@@ -351,8 +318,6 @@ class Catalog:
 
     def check_totals(self) -> None:
         """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
-        if self.foreign:
-            return
         with self._snapshot():
             totals = self.totals()
             macs = [row[0] for row in self._rows("SELECT mac FROM files")]
@@ -361,17 +326,12 @@ class Catalog:
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
             raise self.damaged("files or chunks are missing, added, or of an earlier time")
 
-    def vector_count(self) -> int:
-        """Return how many chunks belong in the vector store."""
-        rows = self._rows("SELECT count(*) FROM quarantine WHERE id IN (SELECT id FROM chunks)")
-        return self.totals().vectors - int(rows[0][0])
-
     def files(self) -> dict[str, FileState]:
         """Return every indexed file by its path."""
         generation = self.generation()
         with self._snapshot():
             rows = self._rows(f"SELECT {_FILE} FROM files")
-            if not self.foreign and self._verified_at != generation:
+            if self._verified_at != generation:
                 for row in rows:
                     self._check_file(row)
                 self.check_totals()
@@ -379,7 +339,7 @@ class Catalog:
         return {row[0]: FileState(*row[1:4]) for row in rows}
 
     def _check_file(self, row: Sequence[Any]) -> None:
-        if not self.foreign and not self._authentic(row[-1], "file", *row[:-1]):
+        if not self._authentic(row[-1], "file", *row[:-1]):
             raise self.damaged(f"its entry of {row[0]} was changed by another hand")
 
     def state_of(self, path: str) -> FileState | None:
@@ -576,18 +536,8 @@ class Catalog:
             found.update(str(row[0]) for row in rows)
         return found
 
-    def hasten(self, ids: Iterable[str]) -> None:
-        """Write these chunks to the vector store before the other pending ones."""
-        wanted = [(id_,) for id_ in ids]
-        with self.transaction():
-            self._db.executemany(
-                "UPDATE intents SET rowid = (SELECT min(rowid) FROM intents) - 1"
-                " WHERE id = ? AND action = 'write'",
-                wanted,
-            )
-
     def intents(self, most: int | None = None) -> Intents:
-        """Return the pending changes of the vector store, in order; at most `count`."""
+        """Return the pending changes of the vector store, in order; at most `most`."""
         limit = -1 if most is None else most
         rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
         return Intents(
@@ -677,7 +627,7 @@ class Catalog:
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
         statement = f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal"
         chunks = self._chunks(statement, (row[0],))
-        if not self.foreign and content_digest(chunks, tuple(chunks.values())) != row[7]:
+        if content_digest(chunks, tuple(chunks.values())) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
         return chunks
 
@@ -711,33 +661,6 @@ class Catalog:
             rows.append((key, value, self._mac("analysis", key, value)))
         with self.transaction():
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
-
-    def keep_analyses(self, keys: Iterable[str]) -> None:
-        """Delete cached analyses except these and those of the same content."""
-        with self.transaction():
-            self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
-            self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))
-            self._db.execute(
-                "DELETE FROM analyses WHERE key NOT IN kept AND value NOT IN "
-                "(SELECT value FROM analyses WHERE key IN kept)"
-            )
-            self._db.execute("DROP TABLE kept")
-
-    def quarantined(self) -> dict[str, str]:
-        """Return the ids kept out of the vector store, with the reason."""
-        with self._snapshot():
-            rows = self._rows("SELECT id, reason FROM quarantine ORDER BY id")
-            kept = self.meta(_QUARANTINE)
-        if not self.foreign and kept != (_list_digest(rows) if rows or kept is not None else None):
-            raise self.damaged("its list of what is in quarantine was changed by another hand")
-        return {str(row[0]): str(row[1]) for row in rows}
-
-    def set_quarantine(self, reasons: Mapping[str, str]) -> None:
-        """Replace the list of ids kept out of the vector store. Call in a transaction."""
-        rows = sorted(reasons.items())
-        self._db.execute("DELETE FROM quarantine")
-        self._db.executemany("INSERT INTO quarantine VALUES (?, ?)", rows)
-        self._put_meta(_QUARANTINE, _list_digest(rows))
 
     def close(self) -> None:
         """Close the file."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
-from codeguard.index.on_disk import IndexOnDisk, found_on_disk, is_indexed
+from codeguard.index.on_disk import IndexOnDisk, differing, found_on_disk
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
-from codeguard.index.scopes import below
-from codeguard.index.trusted_paths import name_in_index, trusted_by_name
+from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk
@@ -117,20 +116,11 @@ def changes(workspace: Workspace) -> Changes:
     if root is None or not paths:
         raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
     files = workspace.catalog.files()
-    trusted = workspace.trusted_paths
     there = [path for path in paths if path.exists()]
-    found = found_on_disk(there, Path(root), workspace.settings, workspace.excluded(), files, paths)
-    here = {item.name: item for item in found.files}
-    differing = [
-        name
-        for name in here.keys() & files.keys()
-        if not is_indexed(here[name], files[name], trusted=trusted_by_name(name, trusted))
-    ]
-    return Changes(
-        tuple(sorted(here.keys() - files.keys())),
-        tuple(sorted(differing)),
-        tuple(sorted(files.keys() - here.keys())),
-    )
+    found = found_on_disk(there, Path(root), workspace.settings, workspace.excluded(), files, paths).files
+    here = {item.name for item in found}
+    changed = {item.name for item in differing(found, files, workspace.trusted_paths)} & files.keys()
+    return Changes(*(tuple(sorted(names)) for names in (here - files.keys(), changed, files.keys() - here)))
 
 
 def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
@@ -166,5 +156,10 @@ def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
             for item in gone:
                 workspace.catalog.remove_file(item.path)
         Indexer(workspace).repair()
-        workspace.forget_indexed(resolved)
+        # No later run is to bring them back.
+        workspace.indexed_paths = [
+            path
+            for path in workspace.indexed_paths
+            if not any(path.is_relative_to(gone) for gone in resolved)
+        ]
     return [item.path for item in gone]

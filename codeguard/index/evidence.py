@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
-from codeguard.index.behavior_reports import Answered, checkable
+from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
-from codeguard.index.cluster import Cluster
-from codeguard.index.executor import spread, workers_of
+from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.sandbox_budget import SandboxBudget, own_level
 from codeguard.index.siblings import siblings_digest
-from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
 from codeguard.models import (
     CONVICTING,
-    CheckReport,
     Chunk,
     Sibling,
     SourceFile,
@@ -33,9 +28,7 @@ from codeguard.models import (
     Verdict,
     parts_digest,
 )
-from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
-from codeguard.workers.tasks import Shared, encoded
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
@@ -63,23 +56,23 @@ class Judge:
         self._catalog = workspace.catalog
         self._progress = progress
         self._executor = executor
-        self._required = Level[workspace.settings.defense.required_level]
-        self._due = self._read = 0  # files whose signals are needed, and those of them that were read
+        self._due = 0  # files whose signals are needed
         self.budget = SandboxBudget.of(workspace.settings.defense)
         self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
-            self._catalog.set_meta("sandbox_level", self._level().name)
+            self._catalog.set_meta("sandbox_level", own_level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
+        self._shared = partial(workspace.material, self._static, workers_of(executor))
         self._siblings = workspace.siblings()
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
     def run(self) -> int:
         """Run the static signals and behavior checks missing in the catalog; return how many checks ran."""
-        unknown = {path: key for path, key in self._untrusted() if self._kept(key) is None}
+        unknown = {path: key for path, key in self._untrusted() if self._catalog.analysis(key) is None}
         missing = list(unknown)
         self._due = len(missing)
-        self._static.prepare(self._read_one_by_one(missing), self._observed)
+        self._static.prepare(self._files(missing), self._observed)
         if missing:
             self._progress("signals", self._due, self._due)
         self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
@@ -94,59 +87,19 @@ class Judge:
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
-        reports = self._workspace.reports(siblings=self._siblings)
+        reports = self._workspace.reports(executor=self._executor, siblings=self._siblings)
         self.budget = reports.budget
-        checked = reports.prepare(
-            subjects,
-            lambda done, total: self._progress("checks", done, total),
-            self._workspace.checks_by(self._executor, self._shared),
-        )
+        checked = reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
         return checked
 
-    def unable(self) -> list[str]:
-        """Return a line for each worker of a cluster whose sandbox is too weak for behavior checks."""
-        workers = self._executor.workers if isinstance(self._executor, Cluster) and self._enabled else ()
-        required = self._required
-        return [
-            f"worker {worker.address} offers {worker.level.name}, {required.name} is required: it runs no checks"
-            for worker in workers
-            if worker.level < required
-        ]
-
     def _observed(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
         """Yield the workers' observations; a file counts as done once its answer has arrived."""
-        sent = 0
-
-        def counted() -> Iterator[ExaminationRequest]:
-            nonlocal sent
-            for request in requests:
-                sent += 1
-                yield request
-
-        if self._due:
-            self._progress("signals", 0, self._due)
-        answers = examine_files(self._executor, self._shared, self._static.names, counted())
-        for answered, seen in enumerate(answers, 1):
-            self._progress("signals", self._read - (sent - answered), self._due)
+        for done, seen in enumerate(
+            examine_files(self._executor, self._shared, self._static.names, requests)
+        ):
+            self._progress("signals", done, self._due)
             yield seen
-
-    def _level(self) -> Level:
-        """Return the level at which checks will run: on a cluster that of its workers."""
-        if isinstance(self._executor, Cluster):
-            return self._executor.level(self._required)
-        return own_level()
-
-    def _shared(self, answered: Answered | None = None) -> Shared:
-        """Return what workers need: those of this machine share its cores, one of a cluster has its own."""
-        cores = self._workspace.settings.jobs or os.cpu_count() or 1
-        zygotes = 1 if isinstance(self._executor, Cluster) else max(1, cores // workers_of(self._executor))
-        return self._workspace.material(self._static, zygotes, answered)
-
-    def _read_one_by_one(self, paths: Sequence[str]) -> Iterator[SourceFile]:
-        for path in paths:
-            self._read += 1
-            yield from self._files([path])
 
     def outcome(self) -> VerdictCounts:
         """Return the verdicts on the functions of the whole index."""
@@ -156,7 +109,7 @@ class Judge:
         found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for path, key in self._untrusted():
-            kept = self._kept(key) or self._look(path, key)
+            kept = self._catalog.analysis(key) or self._look(path, key)
             verdicts.update(kept["verdicts"])
             for group, suspects in found.items():
                 for item in kept[group]:
@@ -172,11 +125,20 @@ class Judge:
         for file in self._files([path]):
             for chunk in (item for item in file.chunks if self._checked(item, file)):
                 report = reports(chunk, file)
-                if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
+                # Nobody would expect a verdict on other languages, nor on declarations in a stub file.
+                runs = chunk.language == "python" and not chunk.path.endswith(".pyi")
+                if report.verdict is not Verdict.NO_SIGNAL or runs:
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
                 if report.verdict in CONVICTING or report.false_claim:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
-                    rows[group].append(_row(chunk, report))
+                    rows[group].append(
+                        {
+                            **{name: getattr(chunk, name) for name in ("path", "symbol", "sha256")},
+                            "line": chunk.start_line,
+                            "verdict": report.word,
+                            "reason": report.reason,
+                        }
+                    )
         found = {**rows, "verdicts": verdicts}
         if not reports.unchecked:
             self._catalog.put_analyses({key: found})
@@ -194,8 +156,10 @@ class Judge:
             from codeguard.index.evidence_tasks import TRUSTED_TOGETHER, coverage_task  # imports the checker
 
             # A worker has what it counts if it has checked a function.
-            batches = [[encoded(given)]]
-            (answer,) = spread(self._executor, coverage_task, batches, self._shared(), TRUSTED_TOGETHER)
+            items = [(None, given)]
+            ((_, answer),) = answered(
+                self._executor, coverage_task, items, ONE, TRUSTED_TOGETHER, self._shared
+            )
             kept = answer.value
             self._catalog.put_analyses({key: kept})
         return SpecCoverage(**kept)
@@ -243,28 +207,6 @@ class Judge:
 
     def _checked(self, chunk: Chunk, file: SourceFile) -> bool:
         return checkable(chunk) and trust_in_file(self._workspace.manifest, chunk, file) is not Trust.TRUSTED
-
-    def _kept(self, key: str) -> dict[str, Any] | None:
-        value = self._catalog.analysis(key)
-        return value if value is not None and value.keys() >= _NOTHING_FOUND.keys() else None
-
-
-def _row(chunk: Chunk, report: CheckReport) -> dict[str, Any]:
-    """Return a suspect as plain values, without an acceptance, which may be given later."""
-    row = Suspect(
-        chunk.path,
-        chunk.symbol,
-        chunk.start_line,
-        chunk.sha256,
-        report.word,
-        report.reason,
-    )
-    return {name: value for name, value in asdict(row).items() if name != "accepted"}
-
-
-def _can_be_run(chunk: Chunk) -> bool:
-    """Return whether anybody would expect a verdict: not of other languages, nor of declarations in a stub file."""
-    return chunk.language == "python" and not chunk.path.endswith(".pyi")
 
 
 def _digest_of(

@@ -16,7 +16,6 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from codeguard.analysis.rules import load_file_signals
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, facts_version
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
@@ -27,35 +26,32 @@ from codeguard.index.behavior_reports import (
     TRUSTED_ANSWERS,
     Answered,
     KeyedReport,
-    ProbeAnswers,
     Subject,
+    answers_key,
     is_test,
-    judged,
+    kept_answers,
 )
-from codeguard.index.cluster import Cluster
-from codeguard.index.executor import spread, workers_of
-from codeguard.index.observation_tasks import Compared, material_of
+from codeguard.index.catalog import Catalog
+from codeguard.index.executor import ONE, answered, workers_of
+from codeguard.index.observation_tasks import compared, material_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
-from codeguard.workers.processes import Processes, at_end, send
+from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import (
     CHECKING_S,
     MEMORY,
-    NO_BOUNDS,
     ItemBounds,
     Run,
     Shared,
     TaskAnswer,
     by_values,
-    encoded,
 )
 
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
-FILES_A_WORKER = 16  # changed files for which it pays to start a process early
 PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
 SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
@@ -63,8 +59,7 @@ FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user 
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
-# For trusted functions; a bound at all, because what has none runs beside the sandbox of a cluster's worker, which
-# would read the trusted code twice.
+# For trusted functions.
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
@@ -93,7 +88,7 @@ class Material:
     def shared(self, answered: Answered | None = None) -> Shared:
         """Return it as bytes, the same for the same content; with other answers if there are any."""
         value = {
-            **Compared(self.trusted, None, self.signals).to_json(),
+            **compared(self.trusted, self.signals),
             "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in self.specs],
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,
@@ -218,25 +213,24 @@ def _file(text: str) -> SourceFile:
 def check_task(shared: Shared) -> Run:
     """Check functions, except those whose result is known."""
     bench = _bench(shared)
-    checker, level = bench.checker, bench.sandbox.level.name
+    checker = bench.checker
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
-
-        def known(key: str) -> bool:
-            return not asked["again"] and key[:KNOWN_PREFIX] in bench.known
-
-        answered = asked["answered"]
-        meters = [Meter(seconds) for seconds in asked["seconds"]]
-        found = judged(checker, subjects, known, answered, meters)
-        rows = [
-            (far, None if report is None else report.to_json(), meter.spent_s)
-            for (far, report), meter in zip(found, meters, strict=True)
+        keys = [checker.cache_key(*subject) for subject in subjects]
+        answered, meters = asked["answered"], [Meter(seconds) for seconds in asked["seconds"]]
+        due = [
+            at
+            for at, key in enumerate(keys)
+            if asked["again"] or key is None or key[:KNOWN_PREFIX] not in bench.known
         ]
+        checked = checker.check_many(
+            [subjects[at] for at in due], [answered[at] for at in due], [meters[at] for at in due]
+        )
+        found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
         yield {
-            "level": level,
-            "reports": rows,
+            "reports": [(key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)],
             "answered": answered,
             "trusted": bench.fresh_answers(),
             "facts": bench.fresh_facts(),
@@ -257,32 +251,21 @@ def coverage_task(shared: Shared) -> Run:
     return by_values(lambda given: [asdict(library.coverage(given))])
 
 
-def loading_task() -> Run:
-    """Load what the other tasks need; of its items nothing is made."""
-    load_file_signals()
-    return lambda payload: iter(())
-
-
-def start_workers(executor: Executor, files: int) -> None:
-    """Start the processes that so many files will need, so that they load while this one cuts the files."""
-    if isinstance(executor, Processes):
-        for _ in range(min(executor.count, files // FILES_A_WORKER)):
-            send(executor, loading_task, [b""], None, NO_BOUNDS)
-
-
 class Checks:
-    """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`."""
+    """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`.
+
+    Without a catalog no answers to probes are kept.
+    """
 
     def __init__(
         self,
         executor: Executor,
         shared: Callable[[Answered | None], Shared],
-        required: Level,
-        answers: ProbeAnswers = ProbeAnswers(),  # noqa: B008 - it keeps nothing
+        catalog: Catalog | None = None,
     ) -> None:
-        self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
+        self._executor = executor
         self._shared = shared
-        self._answers = answers
+        self._catalog = catalog
 
     def __call__(
         self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
@@ -315,17 +298,16 @@ class Checks:
         self, asked: Sequence[Asked], again: bool, shared: Shared, budget: SandboxBudget
     ) -> Iterator[tuple[Asked, KeyedReport]]:
         """Yield each function with its answer, in order, and charge the budget with what it spent."""
-        parts = list(_parts(asked))
         texts: dict[int, str] = {}
-        batches = ([self._asked(part, again, texts)] for part in parts)
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        answers = spread(self._executor, check_task, batches, shared, bounds)
-        for part, answer in zip(parts, answers, strict=True):
+        parts = ((part, self._asked(part, again, texts)) for part in _parts(asked))
+        for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = ([self._asked([one], again, texts)] for one in part)
-                alone = spread(self._executor, check_task, singles, shared, CHECKING)
-                for one, single in zip(part, alone, strict=True):
-                    yield one, self._keyed_reports([one], single, budget)[0]
+                singles = (([one], self._asked([one], again, texts)) for one in part)
+                for one, single in answered(
+                    self._executor, check_task, singles, ONE, CHECKING, lambda: shared
+                ):
+                    yield one[0], self._keyed_reports(one, single, budget)[0]
             else:
                 yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
 
@@ -338,13 +320,20 @@ class Checks:
         if workers == 1 or checks < PROBED_TOGETHER:
             return shared
         shares = workers * SHARES_A_WORKER
-        batches = ([encoded({"share": share, "of": shares})] for share in range(shares))
+        asked = ((None, {"share": share, "of": shares}) for share in range(shares))
         probed: Answered = {}
-        for answer in spread(self._executor, probe_task, batches, shared, TRUSTED_TOGETHER):
+        for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
             if not answer.ended:  # what is missing is run where it is needed
                 probed.update(answer.value)
-        self._answers.keep({TRUSTED_ANSWERS: probed})
+        self._keep({TRUSTED_ANSWERS: probed}, {})
         return self._shared(probed)
+
+    def _keep(self, rows: Mapping[str, Answered], facts: Mapping[str, Any]) -> None:
+        """Keep answers under their keys, and what was derived of trusted files."""
+        kept = {key: {"answers": answers} for key, answers in rows.items() if answers}
+        kept |= {key: value for key, value in facts.items() if key.startswith(FACTS)}
+        if kept and self._catalog is not None:
+            self._catalog.put_analyses(kept)
 
     def _keyed_reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
@@ -358,10 +347,8 @@ class Checks:
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
         found = answer.value
         rows = zip(subjects, found["answered"], strict=True)
-        kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
-        self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
-        if not isinstance(self._executor, Cluster):  # what another machine derives is no fact of trusted code
-            self._answers.keep_facts(found["facts"])
+        kept = {answers_key(chunk): answers for (chunk, _), answers in rows}
+        self._keep({**kept, TRUSTED_ANSWERS: found["trusted"]}, found["facts"])
         for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
             budget.charge(file.path, float(spent_s))
         return [
@@ -369,8 +356,8 @@ class Checks:
             for far, report, _ in found["reports"]
         ]
 
-    def _asked(self, asked: Sequence[Asked], again: bool, texts: dict[int, str]) -> bytes:
-        """Return the payload for a worker; `texts` caches those of the last files, by identity."""
+    def _asked(self, asked: Sequence[Asked], again: bool, texts: dict[int, str]) -> dict[str, Any]:
+        """Return the values for a worker; `texts` caches those of the last files, by identity."""
         subjects = [subject for subject, _ in asked]
         files: dict[int, int] = {}
         places: dict[tuple[int, Span], int] = {}
@@ -382,14 +369,13 @@ class Checks:
                     texts[id(file)] = json.dumps(as_json(file))
         for old in texts.keys() - files.keys():
             del texts[old]
-        value = {
+        return {
             "files": [texts[file] for file in files],
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
             "again": again,
-            "answered": [self._answers.of(chunk) for chunk, _ in subjects],
+            "answered": [kept_answers(self._catalog, answers_key(chunk)) for chunk, _ in subjects],
             "seconds": [seconds for _, seconds in asked],
         }
-        return encoded(value)
 
 
 def _parts(subjects: Sequence[Asked]) -> Iterator[Sequence[Asked]]:

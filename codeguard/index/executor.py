@@ -1,70 +1,52 @@
-"""Run heavy work in processes or on a cluster, through one interface: `concurrent.futures.Executor`."""
+"""Run heavy work in processes: open them, send batches of items, and have the answers in order."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from codeguard.errors import CodeguardError
-from codeguard.workers.processes import Pool, Processes, default_workers, may_fork, send
+from codeguard.workers.processes import Processes, default_workers, may_fork, send
 from codeguard.workers.tasks import ItemBounds, Shared, Task, TaskAnswer, WorkerError, encoded
 
 T = TypeVar("T")
 
 TRIES = 3
 AHEAD = 3  # batches in flight per worker
-LOOK_S = 5.0  # between two checks for live workers
 
 
 @contextlib.contextmanager
-def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = False) -> Iterator[Executor]:
-    """Open an executor: processes of this machine, or a dask.distributed cluster.
+def open_executor(jobs: int = 1, *, fork: bool = False) -> Iterator[Processes]:
+    """Open `jobs` processes; with `fork` the first ones are forked from this one, if possible.
 
     If the block ends early, the processes are ended as well. A single process is this process's shared
-    worker, which stays for the next run unless interrupted.
-
-    Args:
-        jobs: how many processes.
-        cluster: address of a scheduler (`tcp://host:port`), instead of processes.
-        fork: fork the first processes from this one, if possible.
-
-    Raises:
-        MissingExtraError, ConfigError: see `codeguard.index.cluster.open_cluster`.
+    worker, which stays for the next run unless interrupted: after an error, other users in this process may
+    continue with it.
     """
-    with contextlib.ExitStack() as stack:
-        executor: Pool
-        if cluster is None and jobs == 1 and not (fork and may_fork()):
-            executor = default_workers()
-            try:
-                yield executor
-            except (
-                KeyboardInterrupt,
-                SystemExit,
-            ):  # after an error, other users in this process may continue with it
-                executor.abort()
-                raise
-            return
-        if cluster is None:
-            executor = Processes(jobs, fork=fork)
-        else:
-            from codeguard.index.cluster import open_cluster  # imports the sandbox, to query workers
-
-            executor = stack.enter_context(open_cluster(cluster))
+    if jobs == 1 and not (fork and may_fork()):
+        shared = default_workers()
         try:
-            yield executor
-        except BaseException:
-            executor.abort()
+            yield shared
+        except (KeyboardInterrupt, SystemExit):
+            shared.abort()
             raise
-        executor.shutdown()
+        return
+    executor = Processes(jobs, fork=fork)
+    try:
+        yield executor
+    except BaseException:
+        executor.abort()
+        raise
+    executor.shutdown()
 
 
 def workers_of(executor: Executor) -> int:
     """Return how many tasks an executor runs at once, 1 if unknown."""
-    return executor.count if isinstance(executor, Pool) else 1
+    return executor.count if isinstance(executor, Processes) else 1
 
 
 def spread(
@@ -82,14 +64,31 @@ def spread(
     Raises:
         WorkerError: a task cannot be prepared, or its worker was lost at every try.
     """
+
+    def result(future: Future[list[TaskAnswer]], batch: list[bytes]) -> list[TaskAnswer]:
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                return future.result()
+            except CodeguardError:
+                raise
+            except (BrokenExecutor, CancelledError, OSError) as error:
+                if not left:
+                    raise WorkerError(
+                        f"workers were lost {TRIES} times at one task ({error})", hint="run it with --jobs 1"
+                    ) from error
+            except Exception as error:
+                raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
+            future = send(executor, task, batch, shared, bounds)
+        raise AssertionError("unreachable")
+
     window = AHEAD * workers_of(executor)
     flying: deque[tuple[Future[list[TaskAnswer]], list[bytes]]] = deque()
     for batch in batches:
         flying.append((send(executor, task, batch, shared, bounds), batch))
         if len(flying) >= window:
-            yield from _result(executor, task, *flying.popleft(), shared, bounds)
+            yield from result(*flying.popleft())
     while flying:
-        yield from _result(executor, task, *flying.popleft(), shared, bounds)
+        yield from result(*flying.popleft())
 
 
 class BatchSize(NamedTuple):
@@ -97,6 +96,9 @@ class BatchSize(NamedTuple):
 
     items: int
     bytes: int = 1 << 20
+
+
+ONE = BatchSize(1)
 
 
 def answered(
@@ -141,31 +143,3 @@ def batched(items: Iterable[bytes], most: int, most_bytes: int) -> Iterator[list
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _result(
-    executor: Executor,
-    task: Task,
-    future: Future[list[TaskAnswer]],
-    batch: list[bytes],
-    shared: Shared | None,
-    bounds: ItemBounds,
-) -> list[TaskAnswer]:
-    for left in range(TRIES - 1, -1, -1):
-        while isinstance(executor, Pool) and not wait([future], LOOK_S).done:
-            executor.check()
-        try:
-            return future.result()
-        except CodeguardError:
-            raise
-        except Exception as error:
-            # dask raises KilledWorker if several workers were lost on one task.
-            lost = isinstance(error, BrokenExecutor | CancelledError | OSError)
-            if not lost and type(error).__name__ != "KilledWorker":
-                raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
-            if not left:
-                raise WorkerError(
-                    f"workers were lost {TRIES} times at one task ({error})", hint="run it with --jobs 1"
-                ) from error
-            future = send(executor, task, batch, shared, bounds)
-    raise AssertionError("unreachable")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 
-from codeguard.corpus.chunking.assembling import assembled, read_file_text
-from codeguard.corpus.chunking.chunker import cuts_by_lines, cuts_of
-from codeguard.corpus.chunking.cutvalues import cuts_from, cuts_values
+from codeguard.corpus.chunking.chunker import assembled, cuts_by_lines, cuts_of, read_file_text
+from codeguard.corpus.chunking.cutting import cuts_from, cuts_values
 from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets, without_secrets
 from codeguard.errors import CorpusError
 from codeguard.index.executor import BatchSize, answered

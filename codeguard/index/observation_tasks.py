@@ -9,15 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from codeguard.analysis.engine import ENGINE, Engine, Step, signal_version
+from codeguard.analysis.engine import ENGINE, Engine, Step, engine_version
 from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.analysis.rules.base import FileSignal
-from codeguard.analysis.rules.services import services_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.executor import BatchSize, answered
 from codeguard.models import SourceFile
@@ -58,35 +55,16 @@ class ExaminedFile(NamedTuple):
 Observe = Callable[[Iterable[ExaminationRequest]], Iterator[ExaminedFile]]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The reference for comparisons: the trusted files, None if there is no manifest.
+def compared(trusted: Sequence[SourceFile] | None, signals: Sequence[str]) -> dict[str, object]:
+    """Return what workers need for comparisons, as plain values.
 
-    `audited` are the names of the files whose modules may be imported, None
-    if they are not known. `signals` are the names of the detectors.
+    `trusted` are the trusted files, None if there is no manifest. `signals` are the names of the detectors.
     """
-
-    trusted: Sequence[SourceFile] | None
-    audited: Sequence[str] | None
-    signals: Sequence[str]
-
-    def shared(self) -> Shared:
-        """Return it as bytes, the same for the same content."""
-        return Shared.of_values(self.to_json())
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {
-            "trusted": None if self.trusted is None else [as_json(file) for file in self.trusted],
-            "audited": None if self.audited is None else list(self.audited),
-            "signals": list(self.signals),
-            "versions": versions_of(load_file_signals(), self.signals),
-        }
-
-
-def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str, str]:
-    """Return the version of each detector with one of the names."""
-    return {item.name: signal_version(item) for item in signals if item.name in names}
+    return {
+        "trusted": None if trusted is None else [as_json(file) for file in trusted],
+        "signals": list(signals),
+        "version": engine_version(),
+    }
 
 
 @functools.lru_cache(maxsize=1)
@@ -99,19 +77,15 @@ def material_of(shared: Shared) -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def _engine(shared: Shared) -> Engine:
     value = material_of(shared)
-    names, trusted, audited = value["signals"], value["trusted"], value["audited"]
-    signals = [item for item in load_file_signals() if item.name in names]
-    if versions_of(signals, names) != value["versions"]:
+    names, trusted = value["signals"], value["trusted"]
+    if engine_version() != value["version"]:
         raise WorkerError(
             "a worker has other static signals than this process",
-            hint="install the same version, with the same plugins, on every machine",
+            hint="install the same version on every machine",
         )
-    services = services_for(
-        signals,
-        None if trusted is None else lambda: [rebuilt(item) for item in trusted],
-        None if audited is None else lambda: list(audited),
-    )
-    return Engine(signals, DetectorContext(services))
+    signals = [item for item in load_file_signals() if item.name in names]
+    files = None if trusted is None else lambda: map(rebuilt, trusted)
+    return Engine(signals, DetectorContext.made_for(signals, files))
 
 
 def observe_task(shared: Shared) -> Run:
@@ -135,7 +109,7 @@ def examine_files(
 
     Args:
         executor: runs the work.
-        shared: makes the bytes of a `Compared`, or of what holds all that one does, if there is a request.
+        shared: makes the values of `compared`, or of what holds all of them, if there is a request.
         names: the detectors in order, to report which one was ended by a limit.
         requests: read ahead only as far as the workers need.
     """

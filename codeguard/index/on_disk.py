@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 
 from codeguard.config import Settings
 from codeguard.corpus.discovery import Discovery, FoundFile, discover, find_file, read_file
 from codeguard.corpus.stamps import UNSETTLED
 from codeguard.errors import CorpusError
-from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.scopes import below
+from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
+from codeguard.index.trusted_paths import TrustedPath, below, trusted_by_path
 from codeguard.models import OnDisk
 from codeguard.trust.installation import is_own_state
 
@@ -43,6 +43,8 @@ def is_indexed(found: FoundFile, state: FileState, *, trusted: bool) -> bool:
 
     A trusted file is always read; another one unless its stamp stands for its content.
     """
+    if state.stamp == TO_BE_READ_AGAIN:
+        return False
     if not trusted and found.stamp != UNSETTLED and found.stamp == state.stamp:
         return True
     if found.size != state.size:
@@ -51,6 +53,16 @@ def is_indexed(found: FoundFile, state: FileState, *, trusted: bool) -> bool:
         return hashlib.sha256(read_file(found)).hexdigest() == state.sha256
     except CorpusError:
         return False
+
+
+def differing(
+    found: Iterable[FoundFile], files: Mapping[str, FileState], known: Sequence[TrustedPath]
+) -> Iterator[FoundFile]:
+    """Yield the files that are not in the index, or have other bytes there; `known` are the trusted paths."""
+    for item in found:
+        state = files.get(item.name)
+        if state is None or not is_indexed(item, state, trusted=trusted_by_path(item.path, known)):
+            yield item
 
 
 def place_of_name(name: str, root: Path, tops: Sequence[Path]) -> Path:
@@ -64,20 +76,14 @@ class IndexOnDisk:
     """Compares files of an index with the disk; each is looked at once, so make a new one for each answer."""
 
     def __init__(self, catalog: Catalog, tops: Sequence[Path]) -> None:
-        root = None if catalog.foreign else catalog.meta("root")  # nothing says where the files of others are
+        root = catalog.meta("root")
         self._catalog = catalog
         self._root = None if root is None else Path(root)
         self._tops = tops
-        self._known: dict[tuple[str, bool], OnDisk] = {}
+        self.state = cache(self._state)
 
-    def state(self, name: str, *, trusted: bool) -> OnDisk:
+    def _state(self, name: str, *, trusted: bool) -> OnDisk:
         """Return how an indexed file compares with the disk."""
-        key = (name, trusted)
-        if key not in self._known:
-            self._known[key] = self._compared(name, trusted)
-        return self._known[key]
-
-    def _compared(self, name: str, trusted: bool) -> OnDisk:
         if self._root is None or ".." in PurePosixPath(name).parts:
             return OnDisk.ELSEWHERE
         place = place_of_name(name, self._root, self._tops)

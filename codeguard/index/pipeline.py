@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections import deque
@@ -16,31 +17,26 @@ import numpy as np
 from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
-from codeguard.corpus.secrets import scanner
-from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
-from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
+from codeguard.corpus.secrets import SCAN_VERSION
+from codeguard.errors import CorpusError, NothingToDoError
+from codeguard.index.catalog import EXCLUDED_GLOBS, TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
-from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
-from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
 from codeguard.index.on_disk import found_on_disk, is_indexed
-from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
+from codeguard.index.report import IndexReport, Progress, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
-from codeguard.index.scopes import below
 from codeguard.index.store.base import row_of
-from codeguard.index.store_contents import StoreContents
-from codeguard.index.store_writer import StoreWriter
 from codeguard.index.swapping import discard_unfinished
 from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
+from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
-from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -145,7 +141,6 @@ class Indexer:
         trust: Sequence[Path],
         *,
         untrust: Sequence[Path] = (),
-        quarantine: bool = False,
         exclude: Sequence[str] = (),
         discovery: Discovery | None = None,
     ) -> IndexReport:
@@ -166,21 +161,18 @@ class Indexer:
         with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
             self._workspace.refresh()
             discard_unfinished(self._workspace.state)
-            return self._run(paths, trust, untrust, quarantine, exclude, discovery)
+            return self._run(paths, trust, untrust, exclude, discovery)
 
     def _run(
         self,
         paths: Sequence[Path],
         trust: Sequence[Path],
         untrust: Sequence[Path],
-        quarantine: bool,
         exclude: Sequence[str],
         discovery: Discovery | None,
     ) -> IndexReport:
         start = time.monotonic()
         run = _Run()
-        if self._catalog.foreign:
-            raise StoreError(f"the index in {self._workspace.state} was made by another user", hint=REBUILD)
         update = TrustUpdate(self._workspace)
         fresh = self._catalog.meta("root") is None
         root = self._root()
@@ -207,17 +199,19 @@ class Indexer:
         _refuse_empty(found, discovery)
         update.refuse_loss(plan, names, trusted_names)
         self._workspace.refuse_embedding()
-        with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
+        with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
             forget(self._catalog)
-            found_there = self._found_in_store()
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
             self._update_files(found, trusted_names, run)
             self._remove_vanished(plan.scopes, names, run)
-            self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
-            self._workspace.remember_excluded(exclude)
+            self._workspace.indexed_paths = [
+                *self._workspace.indexed_paths,
+                *(path.resolve() for path in (*paths, *trust)),
+            ]
+            self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))
             update.update(plan, trusted_names, names, root.name)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
@@ -230,44 +224,35 @@ class Indexer:
             run.notes.extend(judge.unfinished)
             outcome = judge.outcome()
             coverage = judge.coverage()
-            quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
-            passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
             if run.restored:
-                passing.append(f"the vector store had lost {run.restored} chunks: they are written again")
-            self._workspace.warnings.extend(passing)
+                self._workspace.warnings.append(
+                    f"the vector store had lost {run.restored} chunks: they are written again"
+                )
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
         report = self._report(
-            run, checked, coverage, outcome, quarantined, time.monotonic() - start, judge.budget.report()
+            run, checked, coverage, outcome, time.monotonic() - start, judge.budget.report()
         )
         report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
-        if not passing and not any(line.endswith((REPLACED, FOLLOWED)) for line in report.warnings):
-            remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
+        if not run.restored and not any(line.endswith(REPLACED) for line in report.warnings):
+            remember(self._catalog, settings, paths, trust, untrust, discovery, report)
         return report
-
-    def _found_in_store(self) -> StoreContents | None:
-        """Return the existing content of a server's store if the catalog has just been created."""
-        if not self._workspace.settings.remote or self._catalog.meta("store") is not None:
-            return None
-        self._progress("reading the store", 0, 1)
-        return StoreContents(self._workspace.vectors)
 
     def _root(self) -> Path:
         remembered = self._catalog.meta("root")
         if remembered is None:
             remembered = str(first_root(self._workspace.settings))
             self._catalog.set_meta("root", remembered)
-            remember_place(self._catalog)
         return Path(remembered)
 
     def _scanned_otherwise(self) -> bool:
         """Return whether the index was built without a secret scan, or with another version."""
         made = self._catalog.meta(SECRETS)
-        return made is None or made.partition("; ")[0] != scanner()
+        return made is None or made.partition("; ")[0] != SCAN_VERSION
 
     def _secrets_made(self) -> str:
-        return f"{scanner()}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
+        return f"{SCAN_VERSION}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
 
     def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
         """Return the files with secrets that may need different masking or withholding than now."""
@@ -284,8 +269,7 @@ class Indexer:
         stamps: dict[str, str] = {}
         for item in files:
             state, own = indexed.get(item.name), item.name in trusted
-            due = state is None or item.name in again or state.stamp == TO_BE_READ_AGAIN
-            if state is None or due or not is_indexed(item, state, trusted=own):
+            if state is None or item.name in again or not is_indexed(item, state, trusted=own):
                 changed.append(item)
             elif item.stamp != state.stamp:
                 stamps[item.name] = item.stamp
@@ -295,7 +279,6 @@ class Indexer:
         run.due = len(changed)
         if changed:
             self._progress("files", 0, run.due)
-            start_workers(self._executor, len(changed))
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
         sources = self._read(changed, states, run)
@@ -361,26 +344,22 @@ class Indexer:
     def repair(self, run: _Run | None = None) -> None:
         """Write the catalog's intended changes to the vector store; also completes them after a crash."""
         run = run or _Run()
-        with StoreWriter(self._workspace) as writer:
-            self._tell(writer, run)
-
-    def _tell(self, writer: StoreWriter, run: _Run) -> None:
-        """Send intended changes that are not being written yet to the store."""
-        total, kept_out = self._catalog.intended(), self._catalog.quarantined()
+        total = self._catalog.intended()
         done = 0
-        # As many again may be being written.
-        while intents := writer.untold(self._catalog.intents(2 * CHUNKS_A_BATCH)).first(CHUNKS_A_BATCH):
+        while intents := self._catalog.intents(CHUNKS_A_BATCH):
             self._progress("vectors", done, total)
-            writer.begin()
+            vectors = self._workspace.vectors  # the process that serves it starts while the batch is embedded
             chunks = {
-                id_: chunk
-                for id_, chunk in self._catalog.chunks(intents.write).items()
-                if retrievable(chunk) and id_ not in kept_out
+                id_: chunk for id_, chunk in self._catalog.chunks(intents.write).items() if retrievable(chunk)
             }
-            rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
-            writer.tell(intents, rows, self._embed(list(chunks.values()), run) if rows else None)
+            if chunks:
+                rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
+                vectors.add(rows, self._embed(list(chunks.values()), run))
+            if intents.delete:
+                vectors.delete(intents.delete)
+            self._catalog.clear_intents([*intents.write, *intents.delete])
             done += len(intents.write)
-            run.added += len(rows)
+            run.added += len(chunks)
             run.removed += len(intents.delete)
         if total:
             self._progress("vectors", total, total)
@@ -393,18 +372,16 @@ class Indexer:
             run.vectors.clear()
             missing = list(dict.fromkeys(texts))
         if missing:
-            name = self._catalog.meta("embedding_name") or ""
-            vectors = embed_texts(self._executor, self._workspace.embedding, name, missing)
-            run.vectors.update(zip(missing, vectors, strict=True))
+            run.vectors.update(zip(missing, self._workspace.embedding.embed(missing), strict=True))
         return np.stack([run.vectors[text] for text in texts])
 
     def _restore_vectors(self, run: _Run) -> None:
         """Schedule entries missing in the vector store to be written again."""
-        vectors, due = self._workspace.vectors, self._catalog.vector_count()
+        vectors, due = self._workspace.vectors, self._catalog.totals().vectors
         held = vectors.count()
         if held == due or (held > due and self._workspace.settings.remote):
             return
-        missing = self._catalog.ids() - self._catalog.quarantined().keys() - vectors.ids()
+        missing = self._catalog.ids() - vectors.ids()
         with self._catalog.transaction():
             self._catalog.intend_writes(missing)
         before = run.added
@@ -423,35 +400,12 @@ class Indexer:
                 for name in vanished:
                     self._catalog.remove_file(name)
 
-    def _quarantine(self, convicted: Sequence[Suspect], run: _Run) -> int:
-        """Keep convicted chunks out of the vector store, and restore those no longer convicted."""
-        wanted = {
-            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
-            for item in convicted
-            if not item.accepted
-        }
-        reasons: dict[str, str] = {}
-        for path in {item.path for item in convicted}:
-            for id_, chunk in self._catalog.chunks_of(path).items():
-                reason = wanted.get((chunk.path, chunk.symbol, chunk.sha256))
-                if reason is not None:
-                    reasons[id_] = reason
-        before = self._catalog.quarantined()
-        if before.keys() != reasons.keys():
-            with self._catalog.transaction():
-                self._catalog.set_quarantine(reasons)
-                self._catalog.intend_deletes(reasons.keys() - before.keys())
-                self._catalog.intend_writes(before.keys() - reasons.keys() & self._catalog.ids())
-            self.repair(run)
-        return len(reasons)
-
     def _report(
         self,
         run: _Run,
         checked: int,
         coverage: SpecCoverage,
         outcome: VerdictCounts,
-        quarantined: int,
         seconds: float,
         budget: BudgetReport,
     ) -> IndexReport:
@@ -463,7 +417,7 @@ class Indexer:
         return IndexReport(
             files=len(files),
             chunks=self._catalog.count(),
-            searchable=self._catalog.vector_count(),
+            searchable=self._catalog.totals().vectors,
             added=run.added,
             removed=run.removed,
             unchanged=run.unchanged,
@@ -482,7 +436,6 @@ class Indexer:
             verdicts=outcome.verdicts,
             convicted=outcome.convicted,
             demoted=outcome.demoted,
-            quarantined=quarantined,
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",
             seconds=seconds,

@@ -57,12 +57,11 @@ class IndexReport:
     checked: int  # functions that this run checked
     verdicts: Mapping[str, int]  # how many functions of the index have each verdict, or a false claim
     convicted: tuple[Suspect, ...]
-    quarantined: int
     sandbox_level: str
     embedding: str
     seconds: float
     warnings: tuple[str, ...]
-    searchable: int = 0  # chunks that queries can find: not blank, not withheld, not in quarantine
+    searchable: int = 0  # chunks that queries can find: not blank, not withheld
     demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
     budget: BudgetReport | None = None

@@ -1,4 +1,4 @@
-"""The budget of a run: what its checks may spend in the sandbox, for each file and in all.
+"""The level of the sandbox here, and what the checks of a run may spend in it, for each file and in all.
 
 What a check may spend depends on the files and on what the others spent before, not on the order or the number of
 workers: the files that are not fully checked get equal shares of what is left, and a file's functions equal shares
@@ -12,9 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from codeguard.config import DefenseConfig
 from codeguard.models import Chunk, SourceFile
+
+if TYPE_CHECKING:
+    from codeguard.sandbox import Level
 
 LEAST_GROWTH = 2.0  # times its share before, from which on a check that had spent that is run again
 Subject = tuple[Chunk, SourceFile]
@@ -99,6 +103,26 @@ class SandboxBudget:
         """Return what was spent so far."""
         spent_s, files = round(self.spent_s, 3), tuple(sorted(self._unfinished))
         return BudgetReport(spent_s, self.run_s, self.file_s, files)
+
+
+_highest: list[Level] = []
+
+
+def own_level() -> Level:
+    """Return the level that the sandbox reaches in this process.
+
+    The highest one is measured once: every check looks again at the level of what runs it. A lower one may have
+    been raised since.
+    """
+    from codeguard.sandbox import Level, Sandbox  # not for what only reads a budget
+
+    if not _highest:
+        with Sandbox(Level.L0) as sandbox:
+            level = sandbox.level
+        if level < max(Level):
+            return level
+        _highest.append(level)
+    return _highest[0]
 
 
 def together(first: BudgetReport | None, second: BudgetReport | None) -> BudgetReport | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
 from codeguard.index.catalog import Catalog
 from codeguard.models import Sibling, SourceFile, parts_digest
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 
 MOST_FILES = 48  # for one file, nearest first
 MOST_CHARACTERS = 600_000

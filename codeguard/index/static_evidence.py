@@ -13,19 +13,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from codeguard.analysis.engine import ENGINE, PROSE, Engine, Step, engine_version, kind_and_digest
+from codeguard.analysis.engine import (
+    ENGINE,
+    PROSE,
+    Engine,
+    Step,
+    engine_version,
+    is_notebook,
+    kind_and_digest,
+)
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
-from codeguard.analysis.own_checks import is_notebook
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
-from codeguard.analysis.rules.base import own_weights
-from codeguard.analysis.rules.services import asked_of, services_for
 from codeguard.index.observation_tasks import (
-    Compared,
     ExaminationRequest,
     ExaminedFile,
     Observe,
+    compared,
     examine_files,
-    versions_of,
 )
 from codeguard.models import (
     NOT_YET,
@@ -39,6 +43,7 @@ from codeguard.models import (
 )
 from codeguard.weights import INSECURE, Weights
 from codeguard.workers.processes import default_workers
+from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
@@ -49,7 +54,7 @@ KEPT_FILES = 2_000  # in memory
 STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
 # A change to a copy or a false claim concerns only the code that contains it, a weakness hardly more than that.
-OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
+OF_ITS_OWN_CODE = frozenset({"insecure", "near_copy", "safety_claims", "secrets"})
 MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 
@@ -85,16 +90,15 @@ class StaticEvidence:
         self.known_only = False  # report files missing in the catalog as not examined yet
         self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not fully examine, and why
         registered = load_file_signals() if file_signals is None else file_signals
-        self.weights = weights.with_own(own_weights(registered))
+        self.weights = weights
         self._signals = tuple(
             item for item in registered if enabled(item.name) and _weighs(item, self.weights)
         )
         self._catalog = catalog
         self._trusted = trusted
-        own = versions_of(self._signals, self.names)
-        compared = {item.name: epoch if asked_of(item) else "" for item in self._signals}
-        self._versions = {ENGINE: engine_version()} | {
-            name: f"{version[:32]}{compared[name][:32]}" for name, version in own.items()
+        version = engine_version()
+        self._versions = {ENGINE: version} | {
+            item.name: version[:32] + (epoch[:32] if item.compares else "") for item in self._signals
         }
         self._known: dict[str, Rows] = {}
         self._uses: dict[str, Uses] = {}
@@ -179,10 +183,6 @@ class StaticEvidence:
         """What the evidence depends on beside the files."""
         return ",".join(f"{name}={version}" for name, version in self._versions.items())
 
-    def compared(self) -> Compared:
-        """Return what workers need to examine files for this evidence."""
-        return Compared(None if self._trusted is None else self._trusted(), None, self.names)
-
     def prepare(self, files: Iterable[SourceFile], elsewhere: Observe | None = None) -> int:
         """Examine the files that the catalog does not know yet; return how many. `elsewhere` may do it instead."""
         if not self._signals:
@@ -202,7 +202,7 @@ class StaticEvidence:
                 yield ExaminationRequest(file, missing)
 
     def _here(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-        engine = Engine(self._signals, DetectorContext(services_for(self._signals, self._trusted)))
+        engine = Engine(self._signals, DetectorContext.made_for(self._signals, self._trusted))
         for request in requests:
             yield ExaminedFile(request.file, tuple(engine.observe(*request)))
 
@@ -288,7 +288,12 @@ def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEv
     """Return what the static signals say, by the worker that this process shares, if there is no index."""
 
     def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-        return examine_files(default_workers(), made.compared().shared, made.names, requests)
+        return examine_files(
+            default_workers(),
+            lambda: Shared.of_values(compared(None, made.names)),
+            made.names,
+            requests,
+        )
 
     made = StaticEvidence(weights, enabled=enabled, elsewhere=observe)
     return made

@@ -1,4 +1,4 @@
-"""Replace an index's state by a newly built one, so that a crash leaves either the old or the new one.
+"""The right to change an index, and its replacement: a crash leaves either the old one or the new one.
 
 rebuild.new      being built: worthless until it is renamed
 rebuild.ready    complete: the next process that opens the index puts it in place
@@ -6,13 +6,16 @@ rebuild.ready    complete: the next process that opens the index puts it in plac
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from codeguard.config import CATALOG
-from codeguard.errors import StoreError
+from codeguard.errors import STOPPED, StoreError
+from codeguard.trust.state_files import FileLock, StateFolder
 
 WRITING = "index.lock"
 NEW, READY = "rebuild.new", "rebuild.ready"
@@ -20,6 +23,37 @@ VECTORS = "chroma"
 ROWS = "chroma.sqlite3"  # in that folder: the file that Chroma writes with every change
 PARTS = (f"{CATALOG}-wal", CATALOG, "manifest.unsigned.json", "perplexity.npz", "seed")
 _ABSENT = "absent.json"
+WORKING = 10.0  # times as long as for an answer: a process that indexes much holds the lock for long
+WAIT_S = WORKING * 60.0
+UNSETTLED = ".unsettled"  # suffix of the marker that a store's files may not be on disk yet
+
+
+@contextlib.contextmanager
+def held(path: Path, waiting: Callable[[], None] | None = None, wait_s: float = WAIT_S) -> Iterator[bool]:
+    """Hold the lock of a file; yield whether it was acquired.
+
+    With `waiting` it always is: if another process holds it, `waiting` is called once, and the lock is
+    awaited for `wait_s` seconds. Without `waiting`, it is tried once. The system releases the lock when the process
+    ends for any reason.
+
+    Raises StoreError if the file cannot be locked at all, or another process holds it for too long.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = FileLock(stack.enter_context(StateFolder(path.parent)), path.name)
+            alone = lock.acquire(0.0)
+            if not alone and waiting is not None:
+                waiting()
+                alone = lock.acquire(wait_s)
+                if not alone:
+                    raise StoreError(
+                        f"another process has changed the index in {path.parent} for more than {wait_s:g} s",
+                        hint=STOPPED,
+                    )
+        except OSError as error:
+            raise StoreError(f"the index in {path.parent} cannot be locked ({error.strerror})") from None
+        stack.callback(lock.release)
+        yield alone
 
 
 def fresh_folder(state: Path) -> Path:
@@ -52,8 +86,6 @@ def finish_swap(state: Path) -> None:
     Raises StoreError if that is impossible.
     """
     if (state / READY).exists():
-        from codeguard.index.writer_lock import held  # imports logging
-
         with held(state / WRITING, lambda: None):
             _move(state)
 
@@ -79,6 +111,31 @@ def _move(state: Path) -> None:
         raise StoreError(
             f"the new index {ready} cannot be put in place ({error})", hint=f"check the folder {state}"
         ) from None
+
+
+def recover(folder: Path) -> None:
+    """Finish the replacement of a folder of vectors that was interrupted. The store's lock is held.
+
+    Raises:
+        StoreError: the folders cannot be renamed or deleted.
+    """
+    ready, old = ready_of(folder), folder.with_name(folder.name + ".old")
+    try:
+        if ready.exists():
+            if folder.exists():
+                _clear(old)
+                folder.rename(old)
+            ready.rename(folder)
+            folder.with_name(folder.name + UNSETTLED).unlink(missing_ok=True)  # of the one that is replaced
+            sync_names(folder.parent)
+        elif old.exists() and not folder.exists():
+            old.rename(folder)
+        if old.exists():
+            _clear(old)
+    except OSError as error:
+        raise StoreError(
+            f"the store {folder} cannot be put in place ({error.strerror})", hint="check its folder"
+        ) from error
 
 
 def ready_of(folder: Path) -> Path:

@@ -13,20 +13,25 @@ from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import FoundFile
 from codeguard.corpus.installed import left_out
-from codeguard.errors import ConfigError, CorpusError, ManifestError
+from codeguard.errors import ConfigError, ManifestError
+from codeguard.index.catalog import SIGNED_TREES, TRUSTED_PATHS
 from codeguard.index.on_disk import place_of_name
-from codeguard.index.scopes import below, scopes_of
 from codeguard.index.trusted_paths import (
     TrustedPath,
+    below,
     marked_signed,
     name_in_index,
+    outermost,
+    refuse_vanished,
     trusted_by_name,
     trusted_by_path,
     with_changes,
 )
+from codeguard.index.trusted_paths import to_text as paths_text
 from codeguard.index.workspace import PERPLEXITY, Workspace
 from codeguard.models import Skipped
-from codeguard.trust import FileEntry, Manifest, unlistable
+from codeguard.trust.manifest import FileEntry, Manifest
+from codeguard.trust.paths import unlistable
 from codeguard.trust.signed_trees import (
     SignedTree,
     find_signed_trees,
@@ -34,6 +39,7 @@ from codeguard.trust.signed_trees import (
     of_users,
     verified_trees,
 )
+from codeguard.trust.signed_trees import to_text as trees_text
 
 TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
@@ -99,16 +105,6 @@ def signed_trees(
     return trees, warnings
 
 
-def refuse_vanished(known: Sequence[TrustedPath]) -> None:
-    """Raise CorpusError if a trusted path is no longer on the disk."""
-    for item in known:
-        if item.trusted and not os.path.lexists(item.path):
-            raise CorpusError(
-                f"{item.path} is trusted since {item.since[:10]} and is no longer there",
-                hint=f"bring it back, say where it lies now with --trust, or give it up: --untrust {item.path}",
-            )
-
-
 class TrustUpdate:
     """Records what is trusted, for the indexer."""
 
@@ -131,7 +127,8 @@ class TrustUpdate:
         tops = [*self._workspace.indexed_paths, *(path.resolve() for path in paths), *given]
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
         known = with_changes(before, given, taken, root, now, tops)
-        scopes = scopes_of([*paths, *trust], root, tops)
+        asked = outermost(path.resolve() for path in (*paths, *trust))
+        scopes = [name_in_index(path, root, tops) for path in asked]
         met = [
             item
             for item in known
@@ -216,8 +213,8 @@ class TrustUpdate:
             item.name for item in plan.known if any(is_trusted_part(tree, item.name or ".") for tree in trees)
         ]
         with self._catalog.transaction():
-            self._workspace.save_signed_trees(trees)
-            self._workspace.save_trusted_paths(marked_signed(plan.known, signed))
+            self._catalog.set_meta(SIGNED_TREES, trees_text(trees))
+            self._catalog.set_meta(TRUSTED_PATHS, paths_text(marked_signed(plan.known, signed)))
         in_trees = {name for name in trusted if any(is_trusted_part(tree, name) for tree in trees)}
         self._update_unsigned(plan, trees, trusted - in_trees, decided, root_name)
         self._workspace.forget_trust()

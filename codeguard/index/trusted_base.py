@@ -14,18 +14,11 @@ from codeguard.corpus.installed import left_out
 from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import CodeguardError, CorpusError, ManifestError
 from codeguard.models import SourceFile
-from codeguard.trust import (
-    BUNDLE_NAME,
-    MANIFEST_NAME,
-    VerifiedManifest,
-    build_manifest,
-    combined_manifest,
-    read_inside,
-    rechunked,
-    unlistable,
-    verify_unsigned,
-)
 from codeguard.trust.installation import is_own_state
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.paths import unlistable
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME, read_inside
+from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, verify_unsigned
 
 
 @dataclass(frozen=True, slots=True)

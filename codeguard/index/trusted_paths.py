@@ -6,12 +6,13 @@ If several remembered paths contain a file, the nearest one decides.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from codeguard.corpus.names import name_of
-from codeguard.index.scopes import below
+from codeguard.errors import CorpusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,19 @@ class TrustedPath:
     def above(self, path: Path) -> bool:
         """Return whether a path without links is this one or inside it."""
         return path.is_relative_to(self.path)
+
+
+def below(name: str, scope: str) -> bool:
+    """Return whether a name is in a scope; the empty scope is the root."""
+    return scope == "" or name == scope or name.startswith(scope + "/")
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths that are not inside others of them, in order; they are without links."""
+    known = set(paths)
+    return sorted(
+        path for path in known if not any(path != other and path.is_relative_to(other) for other in known)
+    )
 
 
 def name_in_index(path: Path, root: Path, tops: Iterable[Path] = ()) -> str:
@@ -103,3 +117,25 @@ def to_text(known: Iterable[TrustedPath]) -> str:
 def from_text(text: str | None) -> list[TrustedPath]:
     """Rebuild trusted paths from `to_text`'s text (None: none); raise TypeError or ValueError otherwise."""
     return [TrustedPath(**item) for item in json.loads(text or "[]")]
+
+
+def refuse_gone(root: Path, indexed: Iterable[Path], trusted: Iterable[TrustedPath]) -> None:
+    """Raise CorpusError if the root of an index is gone with what was indexed in it: another root has other names."""
+    if root.is_dir() or not any(path.is_relative_to(root) for path in indexed):
+        return
+    own = any(Path(item.path).is_relative_to(root) for item in trusted)
+    more = f" --trust PATH --untrust {root}" if own else ""
+    raise CorpusError(
+        f"the index was made in {root}, which is no longer there",
+        hint=f"name the place where it is now: codeguard index --rebuild PATH…{more}",
+    )
+
+
+def refuse_vanished(known: Iterable[TrustedPath]) -> None:
+    """Raise CorpusError if a trusted path is no longer on the disk."""
+    for item in known:
+        if item.trusted and not os.path.lexists(item.path):
+            raise CorpusError(
+                f"{item.path} is trusted since {item.since[:10]} and is no longer there",
+                hint=f"bring it back, say where it lies now with --trust, or give it up: --untrust {item.path}",
+            )

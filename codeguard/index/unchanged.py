@@ -25,14 +25,13 @@ from codeguard.index.catalog import (
     EXCLUDED_GLOBS,
     INDEXED_PATHS,
     SIGNED_TREES,
-    TO_BE_READ_AGAIN,
     TRUSTED_PATHS,
     Catalog,
 )
-from codeguard.index.on_disk import found_on_disk, is_indexed
+from codeguard.index.on_disk import differing, found_on_disk
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
-from codeguard.index.trusted_paths import from_text, trusted_by_path
+from codeguard.index.trusted_paths import from_text
 from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 from codeguard.trust.state_files import inode_of
 
@@ -49,14 +48,13 @@ SYSTEM = (
 )
 NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
 VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
-UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
+UNIMPORTANT = {"jobs": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
 
 def unchanged_report(
     settings: Settings,
     paths: Sequence[Path],
     trust: Sequence[Path],
-    quarantine: bool,
     untrust: Sequence[Path] = (),
     exclude: Sequence[str] = (),
 ) -> IndexReport | None:
@@ -74,7 +72,7 @@ def unchanged_report(
             # A signature is verified anew each time, even if an earlier run verified it.
             if json.loads(catalog.meta(SIGNED_TREES) or "[]"):
                 return None
-            if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
+            if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust):
                 return None
             excluded = json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")
             if list(exclude) != excluded[len(excluded) - len(exclude) :]:
@@ -103,7 +101,6 @@ def remember(
     paths: Sequence[Path],
     trust: Sequence[Path],
     untrust: Sequence[Path],
-    quarantine: bool,
     discovery: Discovery,
     report: IndexReport,
 ) -> None:
@@ -111,7 +108,7 @@ def remember(
     catalog.put_analyses(
         {
             LAST_RUN: {
-                "inputs": inputs_digest(settings, paths, trust, untrust, quarantine),
+                "inputs": inputs_digest(settings, paths, trust, untrust),
                 "found": _found_digest(discovery),
                 "report": report.to_json(),
             }
@@ -135,13 +132,9 @@ def _same_files(
     trusted = from_text(catalog.meta(TRUSTED_PATHS))
     tops = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
     discovery = found_on_disk(paths, Path(root), settings, (*settings.exclude, *excluded), files, tops)
-    same = all(
-        (state := files.get(item.name)) is not None
-        and state.stamp != TO_BE_READ_AGAIN
-        and is_indexed(item, state, trusted=trusted_by_path(item.path, trusted))
-        for item in discovery.files
-    )
-    return discovery if same and discovery.files else None
+    if not discovery.files or any(differing(discovery.files, files, trusted)):
+        return None
+    return discovery
 
 
 def _found_digest(discovery: Discovery) -> str:
@@ -155,7 +148,6 @@ def inputs_digest(
     paths: Sequence[Path],
     trust: Sequence[Path],
     untrust: Sequence[Path],
-    quarantine: bool,
 ) -> str | None:
     """Return a digest of all inputs of a run except the files; None if signatures must be verified."""
     resolved = [path.resolve() for path in trust]
@@ -169,7 +161,6 @@ def inputs_digest(
             [str(path.resolve()) for path in paths],
             [str(path) for path in resolved],
             [str(path.resolve()) for path in untrust],
-            quarantine,
             sys.version,
             sys.executable,
             os.geteuid(),

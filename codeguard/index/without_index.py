@@ -11,11 +11,13 @@ import platformdirs
 
 from codeguard.config import CATALOG, LEVELS, Settings
 from codeguard.errors import NoIndexError, StoreError
+from codeguard.index.catalog import ForeignCatalogError
+from codeguard.index.sandbox_budget import own_level
 from codeguard.index.trusted_base import TrustedBase
-from codeguard.index.workspace import Workspace
+from codeguard.index.workspace import Workspace, usable_key
 from codeguard.models import SourceFile
-from codeguard.trust import VerifiedManifest
 from codeguard.trust.state_files import StateFolder
+from codeguard.trust.verified import VerifiedManifest
 
 LARGEST = 256_000_000  # bytes of cached evidence that belongs to no index; above this, the cache is cleared
 
@@ -26,18 +28,19 @@ class WorkspaceOfPaths(Workspace):
     def __init__(self, settings: Settings, folder: Path, base: TrustedBase) -> None:
         self._base = base
         own = settings.replace(store=str(folder), state_dir=str(folder))
-        super().__init__(own, create=True)
-        if self.catalog.foreign:  # of another key or an older version: nothing in it verifies
-            self.catalog.close()
+        try:
+            super().__init__(own, create=True)
+        except ForeignCatalogError:
             (folder / CATALOG).unlink()
             super().__init__(own, create=True)
 
-    def _check_state(self, create: bool, renew: bool) -> None:
+    def _opened_state(self, create: bool, renew: bool) -> bytes:
         """Check that the folder is private to this user; each piece of evidence authenticates itself."""
         with StateFolder(self.state.parent, create=create, checked=False):
             pass  # private to this user, whatever the umask: versions seen are kept there
         with StateFolder(self.state, create=create) as folder:
             folder.check_all()
+        return usable_key()[0]
 
     @property
     def manifest(self) -> VerifiedManifest | None:
@@ -94,8 +97,6 @@ def ensure_level(workspace: Workspace) -> str:
     required = workspace.settings.defense.required_level
     if known in LEVELS and LEVELS.index(known) >= LEVELS.index(required):
         return known
-    from codeguard.index.worker_facts import own_level
-
     level = own_level().name
     workspace.catalog.set_meta("sandbox_level", level)
     return level

@@ -24,46 +24,40 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
+    TRUSTED_ANSWERS,
     Answered,
     BehaviorReports,
     CheckWorkers,
-    ProbeAnswers,
+    kept_answers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
-from codeguard.index.moved import follow_move
+from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
-from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
+from codeguard.index.swapping import READY, ROWS, VECTORS, WORKING, WRITING, finish_swap, held
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
-from codeguard.trust import (
-    Manifest,
-    VerifiedManifest,
-    load_unsigned,
-    narrowed,
-    sealed,
-    verify_unsigned,
-    write_atomically,
-)
 from codeguard.trust.installation import (
+    SECRET_BYTES,
     ForeignStateError,
     claim,
     ensure_ours,
+    kept_secret,
     key_and_note,
     set_aside,
     set_aside_warning,
 )
-from codeguard.trust.kept_secrets import SECRET_BYTES, kept_secret
-from codeguard.trust.local import UNSIGNED_NAME
-from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.trust.local import UNSIGNED_NAME, load_unsigned, sealed, write_atomically
+from codeguard.trust.manifest import Manifest
+from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
+from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
 from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
     from codeguard.index.embedding import Embedding
-    from codeguard.index.embedding.base import Vectors as Matrix
     from codeguard.index.static_evidence import StaticEvidence
-    from codeguard.index.store import Vectors, VectorStore
+    from codeguard.index.store import Vectors
     from codeguard.sandbox.given import Texts
     from codeguard.workers.tasks import Shared
 
@@ -82,14 +76,54 @@ class Stage(StrEnum):
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
 
 
 @cache
-def passing_key() -> bytes:
+def _passing_key() -> bytes:
     """Return a random key for this process only."""
     return secrets.token_bytes(SECRET_BYTES)
+
+
+def usable_key() -> tuple[bytes, str]:
+    """Return the key that authenticates stored data, or a temporary one if none can be stored; and a note on it."""
+    try:
+        return key_and_note()
+    except StoreError as error:
+        return _passing_key(), f"{error}: cached evidence is computed anew"
+
+
+def open_state(settings: Settings, *, create: bool, renew: bool) -> tuple[bytes, list[str]]:
+    """Return the key of the state directory, which is checked, created or set aside, and warnings.
+
+    Raises:
+        StoreError: it is of another installation and `renew` is not given, or accessible to others.
+    """
+    state, shared = settings.state, settings.shared_state
+    key, note = usable_key()
+    warnings = [note] if note else []
+    try:
+        ours = (claim if create else ensure_ours)(state, key, shared)
+    except ForeignStateError as error:
+        if not renew:
+            if note:  # which is why
+                raise ForeignStateError(
+                    error.what, got=error.got, expected=error.expected, hint=note
+                ) from None
+            raise
+        place = set_aside(state)
+        warnings.append(set_aside_warning(error, place))
+        ours = claim(state, key, shared)
+    except OSError as error:
+        raise StoreError(
+            f"the state directory {state} cannot be made ({error.strerror})",
+            hint="choose another with --store",
+        ) from None
+    if not ours:
+        warnings.append(
+            f"{state} is shared with other installations: evidence that this one did not write is computed anew"
+        )
+    return key, warnings
 
 
 class Workspace:
@@ -107,63 +141,24 @@ class Workspace:
         self.warnings: list[str] = []
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
-        self._passing_key = False  # whether the key is only for this process
-        self._other_key = False  # whether the key is not that of the user's configuration
-        self._unproven = False  # whether the owner of the state is unknown
         self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
-        self._embedded_elsewhere = 0
         self._material: tuple[object, Shared] | None = None
         if not create and not any(os.path.lexists(self.state / name) for name in (CATALOG, READY)):
             raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(settings))
-        self._key = self._evidence_key()
-        self._check_state(create, renew)
+        self._key = self._opened_state(create, renew)
         finish_swap(self.state)
         self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
-            self._follow_move()
             self._check_make(create)
         except BaseException:
             self.catalog.close()
             raise
 
-    def _check_state(self, create: bool, renew: bool) -> None:
-        """Create the state directory, or refuse one of another installation or accessible to others."""
-        shared = self.settings.shared_state
-        try:
-            try:
-                ours = (claim if create else ensure_ours)(self.state, self._key, shared)
-            except ForeignStateError as error:
-                if self._other_key and not renew:
-                    self._open_unproven()
-                    return
-                if not renew or self._passing_key:
-                    raise
-                place = set_aside(self.state)
-                self.warnings.append(set_aside_warning(error, place))
-                ours = claim(self.state, self._key, shared)
-        except OSError as error:
-            raise StoreError(
-                f"the state directory {self.state} cannot be made ({error.strerror})",
-                hint="choose another with --store",
-            ) from None
-        if not ours:
-            self.warnings.append(
-                f"{self.state} is shared with other installations: evidence that this one did not write "
-                "is computed anew"
-            )
-
-    def _open_unproven(self) -> None:
-        """Open a state directory whose mark cannot be verified without its key, and trust nothing in it."""
-        ensure_ours(self.state, self._key, [str(self.state)])
-        self._unproven = True
-        self.warnings.append(
-            f"nothing proves that the index in {self.state} is this user's, whose configuration cannot be used: "
-            "nothing is trusted, and all evidence is computed anew"
-        )
-
-    def _follow_move(self) -> None:
-        if said := follow_move(self.catalog):
-            self.warnings.append(said)
+    def _opened_state(self, create: bool, renew: bool) -> bytes:
+        """Return the key of the state directory, see `open_state`."""
+        key, warnings = open_state(self.settings, create=create, renew=renew)
+        self.warnings.extend(warnings)
+        return key
 
     def _check_make(self, create: bool) -> None:
         """Refuse an index that was built with another chunker, embedding or store, or never completed."""
@@ -177,11 +172,6 @@ class Workspace:
                 )
             raise NoIndexError(
                 f"no index in {self.state}: its making failed", hint=_how_to_make(self.settings)
-            )
-        if self.catalog.foreign:
-            self.warnings.append(
-                f"the index in {self.state} was made by another user or an older version of codeguard: "
-                f"what it says of files is not verified; {REBUILD} PATH…"
             )
         made_with = self.catalog.meta("chunker")
         if made_with is not None and made_with != CHUNKER_ID:
@@ -267,33 +257,6 @@ class Workspace:
             )
         return embedding
 
-    def query_embedder(self) -> Callable[[Sequence[str]], Matrix]:
-        """Return what gives a row for each query. It does not read the catalog, which a search may keep busy.
-
-        The first few queries of a process are embedded by the process that serves the store and has the model
-        loaded: loading it takes longer than the rest of a query.
-        """
-        from codeguard.index.store import SharedStore
-
-        identity, name = self.catalog.meta("embedding"), self.catalog.meta("embedding_name")
-        vectors = self.vectors
-
-        def embed(texts: Sequence[str]) -> Matrix:
-            if (
-                identity is not None
-                and name is not None
-                and self.settings.embedding == "auto"
-                and isinstance(vectors, SharedStore)
-                and "embedding" not in self.__dict__
-                and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
-            ):
-                self._embedded_elsewhere += len(texts)
-                with contextlib.suppress(StoreError):  # fall back to opening the model in this process
-                    return vectors.embed(name, identity, texts)
-            return self.embedding.embed(texts)
-
-        return embed
-
     @property
     def vectors(self) -> Vectors:
         """The vector store."""
@@ -316,20 +279,6 @@ class Workspace:
             return VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
         return VectorStore.open_folder(self.state / VECTORS)
 
-    @contextlib.contextmanager
-    def exclusive_vectors(self) -> Iterator[VectorStore]:
-        """Hold the embedded store exclusively in this process; others wait."""
-        from codeguard.index.store import VectorStore
-
-        if self._vectors is not None:
-            self._vectors.close()
-            self._vectors = None
-        store = VectorStore.open_folder(self.state / VECTORS)
-        try:
-            yield store
-        finally:
-            store.close()
-
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
         """The verified manifest of the trusted paths, None if nothing is trusted.
@@ -339,8 +288,6 @@ class Workspace:
         Raises ManifestError, ConfigError: one is missing or refused, or a signature is required and
         the manifest of some trusted path has none.
         """
-        if self._unproven:
-            return None
         parts = verified_trees(self.signed_trees, self.settings)
         unsigned = self.unsigned_manifest
         if unsigned is not None and unsigned.files:
@@ -411,7 +358,7 @@ class Workspace:
     def _as_written(self, name: str) -> bool:
         for _ in range(3):  # another process may be replacing it
             mark = _mark(self.state / name)
-            if self.catalog.foreign or mark in (self._marks(name) or [""]):
+            if mark in (self._marks(name) or [""]):
                 return True
         return False
 
@@ -420,57 +367,31 @@ class Workspace:
         """The locations of signed manifests, as found by the last `index --trust`."""
         return self._decoded(SIGNED_TREES, from_text)
 
-    def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
-        """Store the locations of signed manifests."""
-        self.catalog.set_meta(SIGNED_TREES, to_text(trees))
-
     @property
     def trusted_paths(self) -> list[TrustedPath]:
-        """The paths that the user trusts, from all runs so far; none if the catalog is foreign."""
-        return [] if self.catalog.foreign else self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
-
-    def save_trusted_paths(self, known: Sequence[TrustedPath]) -> None:
-        """Store the paths that the user trusts."""
-        self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
+        """The paths that the user trusts, from all runs so far."""
+        return self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
 
     @property
     def indexed_paths(self) -> list[Path]:
         """The paths given to all runs so far, without paths inside others."""
-        kept = None if self.catalog.foreign else self.catalog.meta(INDEXED_PATHS)
-        return [Path(item) for item in json.loads(kept or "[]")]
+        return [Path(item) for item in json.loads(self.catalog.meta(INDEXED_PATHS) or "[]")]
 
-    def remember_indexed(self, paths: Sequence[Path]) -> None:
-        """Store the paths given to a run, without links."""
-        known = {*self.indexed_paths, *paths}
-        outermost = sorted(
-            str(path)
-            for path in known
-            if not any(path != other and path.is_relative_to(other) for other in known)
-        )
-        self.catalog.set_meta(INDEXED_PATHS, json.dumps(outermost))
+    @indexed_paths.setter
+    def indexed_paths(self, paths: Sequence[Path]) -> None:
+        kept = trusted_paths.outermost(paths)
+        self.catalog.set_meta(INDEXED_PATHS, json.dumps([str(path) for path in kept]))
 
     def excluded(self, more: Sequence[str] = ()) -> list[str]:
         """Return the patterns of files to leave out: the configuration's, those of all runs so far, and `more`."""
-        return [*self.settings.exclude, *self._excluded_by_runs(more)]
+        return [*self.settings.exclude, *self.excluded_by_runs(more)]
 
-    def remember_excluded(self, patterns: Sequence[str]) -> None:
-        """Store the patterns given to a run."""
-        self.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._excluded_by_runs(patterns)))
-
-    def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
+    def excluded_by_runs(self, more: Sequence[str]) -> list[str]:
         """Return the runs' patterns; a later GLOB takes the place of an earlier one, and `!GLOB` takes it back."""
-        kept = None if self.catalog.foreign else self.catalog.meta(EXCLUDED_GLOBS)
-        before = json.loads(kept or "[]")
+        before = json.loads(self.catalog.meta(EXCLUDED_GLOBS) or "[]")
         taken_back = {f"!{item}" for item in before}
         left = [item for item in before if item not in more and f"!{item}" not in more]
         return [*left, *(item for item in more if item not in taken_back)]
-
-    def forget_indexed(self, paths: Sequence[Path]) -> None:
-        """Forget paths without links, and everything below them, so that no later run brings them back."""
-        kept = [
-            str(path) for path in self.indexed_paths if not any(path.is_relative_to(gone) for gone in paths)
-        ]
-        self.catalog.set_meta(INDEXED_PATHS, json.dumps(kept))
 
     def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
         try:
@@ -482,8 +403,6 @@ class Workspace:
     def perplexity(self) -> PerplexityModel | None:
         """The character model of the trusted code, None if there is none yet."""
         path = self.state / PERPLEXITY
-        if self._unproven:
-            return None
         if not self.perplexity_intact():
             self.warnings.append(
                 "perplexity is off: the model is not the one that was trained last; run codeguard index again"
@@ -541,18 +460,16 @@ class Workspace:
                 found.append(file)
         return found
 
-    def material(
-        self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
-    ) -> Shared:
+    def material(self, static: StaticEvidence, workers: int = 1, answered: Answered | None = None) -> Shared:
         """Return the material that worker processes need for checks.
 
-        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
-        `answered` are new answers of the trusted functions to probes.
+        `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
+        functions to probes.
         """
         from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
         from codeguard.sandbox import Level
 
-        zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
+        zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
@@ -565,7 +482,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
+                answered=kept_answers(self.catalog, TRUSTED_ANSWERS) if answered is None else answered,
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
@@ -574,16 +491,11 @@ class Workspace:
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
-        static = self.static_evidence(self.settings.defense)
-        return self.checks_by(executor or default_workers(), partial(self.material, static, None))
-
-    def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
-        """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
-        from codeguard.sandbox import Level
 
-        required = Level[self.settings.defense.required_level]
-        return Checks(executor, material, required, ProbeAnswers(self.catalog))
+        executor = executor or default_workers()
+        static = self.static_evidence(self.settings.defense)
+        return Checks(executor, partial(self.material, static, workers_of(executor)), self.catalog)
 
     @property
     def specs_digest(self) -> str:
@@ -644,9 +556,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Hold the right to change this index; yield whether it was acquired (see `writer_lock.held`)."""
-        from codeguard.index.writer_lock import WORKING, held  # imports logging, which readers do not need
-
+        """Hold the right to change this index; yield whether it was acquired (see `swapping.held`)."""
         with held(self.state / WRITING, waiting, WORKING * self.settings.wait_s) as alone:
             yield alone
 
@@ -695,19 +605,6 @@ class Workspace:
         """Reload manifest and model after the trusted files changed."""
         for name in ("manifest", "perplexity"):
             self.__dict__.pop(name, None)
-
-    def _evidence_key(self) -> bytes:
-        """Return the key that authenticates stored data, or a temporary one if none can be stored."""
-        try:
-            key, note = key_and_note()
-        except StoreError as error:
-            self.warnings.append(f"{error}: cached evidence is computed anew")
-            self._passing_key = self._other_key = True
-            return passing_key()
-        if note:
-            self.warnings.append(note)
-            self._other_key = True
-        return key
 
     def close(self) -> None:
         """Release catalog and store."""

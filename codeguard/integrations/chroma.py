@@ -9,19 +9,25 @@ from typing import Any, NoReturn
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
 from codeguard.errors import STOPPED, ConfigError, StoreError
-from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
+from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText
 from codeguard.ranking.reranking import Ranked
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 from codeguard.workers.waiting import within
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
-MOST_ROWS = 32_000  # per answer: Chroma passes each to SQLite, which takes 32,766 values in a statement
+# What returns no text of a row, and what writes rows, which are judged when they are read.
+PASSED_ON = frozenset(
+    """
+    id metadata tenant database schema configuration configuration_json get_indexing_status fork_count
+    add upsert update delete modify
+    """.split()  # noqa: SIM905
+)
 Report = Callable[[Sequence[Ranked]], None]
 
 
 class GuardedCollection:
-    """Wrap a Chroma collection; methods that read texts are defended, methods that write are passed on.
+    """Wrap a Chroma collection; methods that read texts are defended, those of `PASSED_ON` are passed on.
 
     `query` fetches more than it is asked for, reranks and trims. `get` and
     `peek` leave out what mode "drop" removes, so they may return fewer rows
@@ -68,41 +74,6 @@ class GuardedCollection:
         """Name of the collection."""
         return str(self._collection.name)
 
-    @property
-    def id(self) -> Any:
-        """Id of the collection."""
-        return self._collection.id
-
-    @property
-    def metadata(self) -> Any:
-        """Metadata of the collection itself."""
-        return self._collection.metadata
-
-    @property
-    def tenant(self) -> str:
-        """Tenant of the collection."""
-        return str(self._collection.tenant)
-
-    @property
-    def database(self) -> str:
-        """Database of the collection."""
-        return str(self._collection.database)
-
-    @property
-    def schema(self) -> Any:
-        """Schema of the collection."""
-        return self._collection.schema
-
-    @property
-    def configuration_json(self) -> Any:
-        """Configuration of the collection, as the store keeps it."""
-        return self._collection.configuration_json
-
-    @property
-    def configuration(self) -> Any:
-        """Configuration of the collection."""
-        return self._collection.configuration
-
     def query(
         self,
         query_embeddings: Any = None,
@@ -127,34 +98,30 @@ class GuardedCollection:
         wanted = _checked(include, COLUMNS)
         filters = {"ids": ids, "where": where, "where_document": where_document}
         asked = _questions(query_embeddings, query_texts)
-        rows: list[list[_Row]] = [[] for _ in asked]
-        open_ = list(range(len(asked)))
-        config = self._judge.config
-        count = max(1, n_results) * config.fetch_multiplier
-        limit = max(count, config.max_candidates)
-        dropped: dict[int, Sequence[Ranked]] = {}
-        while open_:
-            unmet = []
-            size = max(1, MOST_ROWS // count)
-            for page in (open_[start : start + size] for start in range(0, len(open_), size)):
+        rows: list[list[_Row]] = []
+        removed: list[Ranked] = []
+        for question in asked:
+            count = max(1, n_results) * self._judge.config.fetch_multiplier
+            limit = max(count, self._judge.config.max_candidates)
+            while True:
                 answer = self._answered(
                     self._collection.query,
-                    **_joined([asked[index] for index in page]),
+                    **question,
                     **{key: value for key, value in filters.items() if value is not None},
                     n_results=count,
                     include=sorted({*wanted, "documents", "metadatas", "distances"}),
                 )
-                for place, index in enumerate(page):
-                    found = _rows(answer, place)
-                    verdicts = self._judged(found)
-                    by_id = {row.id: row for row in found}
-                    rows[index] = [by_id[item.id].shown(item) for item in verdicts.retained[:n_results]]
-                    dropped[index] = verdicts.dropped
-                    good = sum(not item.demoted for item in verdicts.retained)
-                    if len(found) >= count and good < n_results and count < limit:
-                        unmet.append(index)
-            open_, count = unmet, min(limit, count * 2)
-        self._tell([item for found in dropped.values() for item in found])
+                found = _rows(answer, 0)
+                verdicts = self._judge.judge([row.document() for row in found])
+                good = sum(not item.demoted for item in verdicts.retained)
+                if len(found) < count or good >= n_results or count >= limit:
+                    break
+                count = min(limit, count * 2)
+            by_id = {row.id: row for row in found}
+            rows.append([by_id[item.id].shown(item) for item in verdicts.retained[:n_results]])
+            removed += verdicts.dropped
+        if removed:
+            self._report(removed)
         return _query_result(rows, wanted)
 
     def get(
@@ -185,9 +152,10 @@ class GuardedCollection:
             include=sorted({*wanted, "documents", "metadatas"}),
         )
         rows = _rows({key: [value] for key, value in answer.items() if value is not None}, 0)
-        verdicts = self._judged(rows)
+        verdicts = self._judge.judge([row.document() for row in rows])
         kept = {item.id: item for item in verdicts.retained}
-        self._tell(verdicts.dropped)
+        if verdicts.dropped:
+            self._report(verdicts.dropped)
         return _get_result([row.shown(kept[row.id]) for row in rows if row.id in kept], wanted)
 
     def peek(self, limit: int = 10) -> dict[str, Any]:
@@ -198,37 +166,9 @@ class GuardedCollection:
         """Return how many rows the store holds, the ones that would be removed included."""
         return int(self._answered(self._collection.count))
 
-    def add(self, *args: Any, **kwargs: Any) -> Any:
-        """Write rows; they are judged when they are read."""
-        return self._collection.add(*args, **kwargs)
-
-    def upsert(self, *args: Any, **kwargs: Any) -> Any:
-        """Write or overwrite rows; they are judged when they are read."""
-        return self._collection.upsert(*args, **kwargs)
-
-    def update(self, *args: Any, **kwargs: Any) -> Any:
-        """Overwrite rows; they are judged when they are read."""
-        return self._collection.update(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
-        """Delete rows."""
-        return self._collection.delete(*args, **kwargs)
-
-    def modify(self, *args: Any, **kwargs: Any) -> Any:
-        """Rename or configure the collection."""
-        return self._collection.modify(*args, **kwargs)
-
     def fork(self, new_name: str) -> GuardedCollection:
         """Return a copy of the collection under another name, guarded like this one; a hosted Chroma alone can."""
         return GuardedCollection(self._collection.fork(new_name), report=self._report, judge=self._judge)
-
-    def fork_count(self) -> int:
-        """Return how many forks of the collection there are."""
-        return int(self._collection.fork_count())
-
-    def get_indexing_status(self) -> Any:
-        """Return how far the store's own index is."""
-        return self._collection.get_indexing_status()
 
     def search(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: what a search expression selects and computes cannot be judged row by row.
@@ -243,7 +183,9 @@ class GuardedCollection:
             hint="GuardedCollection.unguarded.search() is judged by nobody",
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name in PASSED_ON:
+            return getattr(self._collection, name)
         raise AttributeError(
             f"GuardedCollection has no {name!r}: it would pass what nobody judged;"
             " the collection itself is GuardedCollection.unguarded"
@@ -258,13 +200,6 @@ class GuardedCollection:
             return within(self._judge.wait_s, partial(ask, **given))
         except TimeoutError as error:
             raise StoreError(f"the collection {self.name} cannot be read ({error})", hint=STOPPED) from None
-
-    def _judged(self, rows: Sequence[_Row]) -> Verdicts:
-        return self._judge.judge([row.document() for row in rows])
-
-    def _tell(self, dropped: Sequence[Ranked]) -> None:
-        if dropped:
-            self._report(dropped)
 
 
 class GuardedClient:
@@ -292,6 +227,11 @@ class GuardedClient:
         self._judge = judge or DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
         self._report = report
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("delete_collection", "get_max_batch_size"):
+            return getattr(self._client, name)
+        raise AttributeError(f"GuardedClient has no {name!r}: it would pass what nobody judged")
+
     def get_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
         """Open a collection, guarded."""
         return self._guarded(self._client.get_collection(*args, **kwargs))
@@ -303,14 +243,6 @@ class GuardedClient:
     def get_or_create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
         """Open a collection, guarded; make it if there is none."""
         return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
-
-    def delete_collection(self, *args: Any, **kwargs: Any) -> Any:
-        """Pass it on."""
-        return self._client.delete_collection(*args, **kwargs)
-
-    def get_max_batch_size(self) -> int:
-        """Return how many rows one call may write."""
-        return int(self._client.get_max_batch_size())
 
     def _guarded(self, collection: Any) -> GuardedCollection:
         return GuardedCollection(collection, judge=self._judge, report=self._report)
@@ -358,14 +290,9 @@ def _questions(embeddings: Any, texts: str | list[str] | None) -> list[dict[str,
             expected="query_texts or query_embeddings",
         )
     if texts is not None:
-        return [{"query_texts": text} for text in ([texts] if isinstance(texts, str) else texts)]
+        return [{"query_texts": [text]} for text in ([texts] if isinstance(texts, str) else texts)]
     single = len(embeddings) > 0 and not hasattr(embeddings[0], "__len__")
-    return [{"query_embeddings": vector} for vector in ([embeddings] if single else embeddings)]
-
-
-def _joined(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    (key,) = {key for question in questions for key in question}
-    return {key: [question[key] for question in questions]}
+    return [{"query_embeddings": [vector]} for vector in ([embeddings] if single else embeddings)]
 
 
 def _rows(answer: Mapping[str, Any], place: int) -> list[_Row]:

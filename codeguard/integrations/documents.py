@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,30 +16,19 @@ from typing import Any
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.errors import SandboxWarning
-from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
-from codeguard.models import (
-    Chunk,
-    Evidence,
-    OnDisk,
-    SourceFile,
-    Trust,
-    text_digest,
-)
 from codeguard.ranking.alone import BehaviorService
-from codeguard.ranking.defense import DefenseManager
-from codeguard.ranking.documents import Origins, is_passing, name_for, read_document
-from codeguard.ranking.reranking import Judged, Ranked, rank
-from codeguard.ranking.scoring import by_urgency, standardise
-from codeguard.ranking.signals import load_signals
-from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subject
-from codeguard.trust import VerifiedManifest
+from codeguard.ranking.defense import DefenseManager, DefenseOutcome, PlainCandidate
+from codeguard.ranking.documents import name_for
+from codeguard.ranking.reranking import Ranked
+from codeguard.ranking.scoring import by_urgency
+from codeguard.ranking.signals.base import SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+from codeguard.trust.verified import VerifiedManifest
 
-KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
 DEMOTED = (
     "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a severe finding
@@ -59,14 +47,6 @@ class StoredText:
 
 
 MOST_COPIES = 20  # places of the same text, named with a result
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """The documents in their new order, and those that mode "drop" removed."""
-
-    retained: tuple[Ranked, ...]
-    dropped: tuple[Ranked, ...]
 
 
 def warn_of_level(level: str, required: str) -> None:
@@ -149,133 +129,62 @@ class DocumentJudge:
         self._own_manifest = manifest
         self._made_for: tuple[object, ...] = ()
         self._kept_alive: tuple[object, ...] = ()  # objects whose ids are in _made_for
-        self._known: OrderedDict[
-            tuple[str, str, bool], tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]
-        ] = OrderedDict()
-        self._manifest: VerifiedManifest | None = None
-        self._listed: Mapping[str, Sequence[str]] = {}
-        self._disk: IndexOnDisk | None = None
-        self._epoch = ""
         self._behavior = BehaviorService()
-        self._lasting = self._momentary = DefenseManager(self.config, signals=())
+        self._manager = DefenseManager(self.config, signals=())
 
     @property
     def wait_s(self) -> float:
         """The seconds that a store has for an answer."""
         return (Settings() if self._guard is None else self._guard.settings).wait_s
 
-    def judge(self, documents: Sequence[StoredText]) -> Verdicts:
+    def judge(self, documents: Sequence[StoredText]) -> DefenseOutcome:
         """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
         self._renew()
         if self._guard is not None:
             self._behavior.reports.budget.coming = len(documents)
-        costs = [document.distance if document.distance is not None else 0.0 for document in documents]
-        judged = [
-            self._judged(document, cost, z)
-            for document, cost, z in zip(documents, costs, standardise(costs), strict=True)
-        ]
-        retained, dropped, _ = rank(
-            judged, order=self.config.order, mode=self.config.mode, drop_threshold=self.config.drop_threshold
+        # Paths are the store's word, and so are ids: neither has a part in what is found.
+        outcome = self._manager.apply(
+            PlainCandidate(
+                item.id,
+                item.text,
+                round(item.distance or 0.0, 6),
+                "",
+                name_for(item.text or "", item.metadata or {}),
+            )
+            for item in documents
         )
         if self._guard is not None and self.config.enabled("behavior"):
             warn_of_level(self._guard.workspace.level, self._guard.settings.defense.required_level)
-        return Verdicts(retained, dropped)
+        return outcome
 
     def _renew(self) -> None:
         """Give the checks a new budget, and drop results of another manifest or other models."""
-        guard, manifest = self._guard, self._own_manifest
-        parts: tuple[object, ...] = (manifest,)
-        accepted: tuple[object, ...] = ()
-        if guard is not None:
-            workspace = guard.workspace
-            workspace.refresh()
-            manifest = manifest or workspace.manifest
-            parts = (manifest, workspace.perplexity)
-            files = workspace.catalog.totals().macs  # what a document imports may have changed
-            accepted = (stamp(workspace.state / ACCEPTED_NAME), files)
-        made_for = (*map(id, parts), *accepted)
+        if self._guard is None:
+            if not self._made_for:
+                static = evidence_alone(self.config.weights, self.config.enabled)
+                self._make(self._own_manifest, SignalServices(static=static))
+                self._made_for = (self._own_manifest,)
+            return
+        workspace = self._guard.workspace
+        workspace.refresh()
+        parts = (self._own_manifest or workspace.manifest, workspace.perplexity)
+        files = workspace.catalog.totals().macs  # what a document imports may have changed
+        made_for = (*map(id, parts), stamp(workspace.state / ACCEPTED_NAME), files)
         if made_for != self._made_for:
             self._made_for, self._kept_alive = made_for, parts
-            self._known.clear()
-            self._manifest, self._listed = manifest, Origins(manifest).listed
-            self._epoch = guard.workspace.epoch if guard is not None else ""
-            self._make_managers()
-        if guard is not None:
-            workspace = guard.workspace
-            if self._own_manifest is None:
-                self._disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
-            self._behavior.reports = BehaviorReports(
-                workspace.checks,
-                self._epoch,
-                workspace.catalog,
-                budget=SandboxBudget.of(self.config),
-                siblings=workspace.siblings(),
-            )
-
-    def _make_managers(self) -> None:
-        if self._guard is not None:
-            workspace = self._guard.workspace
             services = SignalServices(
                 behavior=self._behavior,
                 perplexity=workspace.perplexity,
                 static=workspace.static_evidence(self.config),
                 acceptances=load_acceptances(workspace.state),
             )
-        else:
-            services = SignalServices(static=evidence_alone(self.config.weights, self.config.enabled))
-        signals = load_signals()
-        lasting = [item for item in signals if _lasts(item)]
-        passing = [item for item in signals if not _lasts(item)]
-        self._lasting = DefenseManager(
-            self.config, manifest=self._manifest, services=services, signals=lasting
+            self._make(parts[0], services)
+        if self._own_manifest is None:
+            self._manager.disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
+        self._behavior.reports = workspace.reports()
+        self._behavior.reports.budget = SandboxBudget.of(self.config)
+
+    def _make(self, manifest: VerifiedManifest | None, services: SignalServices) -> None:
+        self._manager = DefenseManager(
+            self.config, manifest=manifest, services=services, remember=True, paths_unknown=True
         )
-        self._momentary = DefenseManager(self.config, manifest=self._manifest, signals=passing)
-
-    def _judged(self, document: StoredText, cost: float, z: float) -> Judged:
-        on_disk = self._listed_on_disk(text_digest(document.text or ""))
-        trust, chunk, file, evidence = self._found(document, differs=on_disk.differs)
-        now = self._momentary.evidence(Subject(chunk, file, trust, document.distance, z))
-        return Judged(document.id, chunk, trust, round(cost, 6), z, (*evidence, *now), on_disk=on_disk)
-
-    def _listed_on_disk(self, digest: str) -> OnDisk:
-        """Return how the trusted files that hold a text compare with the disk: one that is as indexed suffices."""
-        if self._disk is None or digest not in self._listed:
-            return OnDisk.ELSEWHERE
-        states = [self._disk.state(path, trusted=True) for path in self._listed[digest][:MOST_COPIES]]
-        return min(states, key=list(OnDisk).index)
-
-    def _found(
-        self, document: StoredText, *, differs: bool
-    ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
-        text = document.text or ""
-        name = name_for(text, document.metadata or {})
-        key = (text_digest(text), name, differs)
-        known = self._known.get(key)
-        if known is not None:
-            self._known.move_to_end(key)
-            return known
-        unchecked = self._unchecked
-        found = self._examined(document, text, name, differs=differs)
-        if self._unchecked == unchecked and not any(map(is_passing, found[3])):
-            self._known[key] = found
-            if len(self._known) > KEPT_DOCUMENTS:
-                self._known.popitem(last=False)
-        return found
-
-    @property
-    def _unchecked(self) -> int:
-        return 0 if self._guard is None else self._behavior.reports.unchecked
-
-    def _examined(
-        self, document: StoredText, text: str, name: str, *, differs: bool
-    ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
-        digest = text_digest(text)
-        trust = Trust.TRUSTED if text and digest in self._listed else Trust.UNLISTED
-        if differs:
-            trust = Trust.MODIFIED
-        read = read_document(document.text, name)
-        return trust, read.whole, read.file, read.examine(self._lasting.evidence, trust, None, None)
-
-
-def _lasts(signal: Signal) -> bool:
-    return signal.moment is Moment.INDEX or signal.name == "provenance"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from codeguard.analysis.chunk_trust import trust_in_file
-from codeguard.analysis.rules.base import own_weights
+from codeguard.analysis.observations import NOT_FULLY_READ
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
-from codeguard.index.static_evidence import COMPANY, STATIC, StaticEvidence, place_of
+from codeguard.index.on_disk import IndexOnDisk
+from codeguard.index.static_evidence import COMPANY, StaticEvidence, place_of
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -30,21 +30,20 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.alone import Alone
-from codeguard.ranking.documents import Origins, name_for, read_document
+from codeguard.ranking.documents import Origins, name_for, read_document, worst
 from codeguard.ranking.own_code import OwnCode, beside_own
-from codeguard.ranking.reranking import Judged, Ranked, rank
+from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
-from codeguard.ranking.signal_tasks import ended, examined, ours, runs_in_worker
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.provenance import like_own
-from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
-from codeguard.weights import INSECURE
+from codeguard.trust.verified import VerifiedManifest
+from codeguard.weights import INSECURE, Weights
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S
 
-KEPT_EVIDENCE = 100_000  # entries, each of one chunk, or of one chunk and one signal
+KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 LEAST_SETTLING = 30  # calls that agree
@@ -84,10 +83,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PlainCandidate:
-    """A text as a vector store returns it, with its distance to the query and the path that its metadata name."""
+    """A text as a vector store returns it, None if it has none, and the path and file name that it is read under."""
 
     id: str
-    text: str
+    text: str | None
     distance: float
     path: str
     name: str
@@ -145,14 +144,15 @@ class DefenseManager:
         config: which signals are on, mode, order, weights.
         manifest: the verified manifest; without one nothing is trusted but the paths of the configuration.
         services: the services that signals need, instead of the manager's own.
-        signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs in
-            this process, where it can only be interrupted in the main thread.
-        remember: cache the evidence of signals of moment INDEX by candidate id. Ids must be unique for a chunk of a
-            file.
+        signals: instead of the registered ones. One that is not codeguard's own can only be interrupted in the main
+            thread.
+        remember: cache the evidence of signals of moment INDEX by candidate id, or by text. Ids must be unique for a
+            chunk of a file.
         paths_unknown: the candidates' store keeps no paths: a plain text without one is trusted if it is a trusted
             text. Otherwise it is a copy.
 
     Attributes:
+        disk: how indexed files compare with the disk now; a plain text of a trusted file that changed is not trusted.
         active: the signals that are asked.
         inactive: the signals that are switched on and cannot be asked, with the reason.
 
@@ -172,17 +172,18 @@ class DefenseManager:
     ) -> None:
         self.config = config or DefenseConfig()
         self._remember = remember
-        self._kept: dict[tuple[str, str, Trust], tuple[Evidence, ...]] = {}
+        self._kept: dict[tuple[str, Trust], tuple[Evidence, ...]] = {}
         alone = Alone(self.config) if services is None and signals is None else None
         self._alone = alone
         self._manifest = manifest if alone is None or manifest is not None else alone.manifest
         known = services or (SignalServices() if alone is None else alone.services)
         self._origins: Origins | None = None
+        self.disk: IndexOnDisk | None = None
         self._paths_unknown = paths_unknown
         self._static = known.static
         self._acceptances = known.acceptances
         registered = load_signals() if signals is None else signals
-        self._context = SignalContext(known, self.config.weights.with_own(own_weights(registered)))
+        self._context = SignalContext(known, self.config.weights)
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
         why = {} if alone is None else alone.missing
@@ -197,14 +198,15 @@ class DefenseManager:
                 *(f"{name} is not asked: {said}" for name, said in self.inactive.items()),
             ):
                 warnings.warn(line, DefenseWarning, stacklevel=2)
-        self._in_workers = frozenset(item.name for item in self.active if runs_in_worker(item))
-        self._ours = frozenset(item.name for item in self.active if ours(item))
+        self._ours = frozenset(
+            item.name for item in self.active if type(item).__module__.startswith("codeguard.")
+        )
         # Ours neither demote nor convict, so nothing else depends on what they say of one query.
         self._asked_last = {
             item.name: item for item in self.active if item.moment is Moment.QUERY and item.name in self._ours
         }
-        self._lasting = len(self._asked_last) == sum(item.moment is Moment.QUERY for item in self.active)
-        self._whole: dict[tuple[str, Trust], tuple[Evidence, ...]] = {}
+        if len(self._asked_last) < sum(item.moment is Moment.QUERY for item in self.active):
+            self._remember = False
         # What unknown origin costs against own code; nothing where the signal is switched off.
         weights = self._context.weights
         named = any(item.name == "provenance" for item in self.active)
@@ -249,39 +251,30 @@ class DefenseManager:
         return self._evidence_of(None, subject)
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
+        """Return the evidence about one chunk; all but what our signals say of each query is kept by id."""
+        key = (id_ or "", subject.trust)
+        known = self._kept.get(key)
+        if known is None:
+            known = self._settled(subject)
+            if id_ is not None and self._remember and not any(map(_passing, known)):
+                if len(self._kept) >= KEPT_EVIDENCE:
+                    self._kept.clear()
+                self._kept[key] = known
         found: list[Evidence] = []
-        for item in self._known(id_, subject):
-            signal = self._asked_last.get(item.signal) if item.id == ASKED_LAST else None
-            if signal is None:
-                found.append(item)
-            else:
-                found += self._examined(signal, subject)
+        for item in known:
+            found += (
+                self._examined(self._asked_last[item.signal], subject) if item.id == ASKED_LAST else [item]
+            )
         return tuple(found)
 
-    def _known(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
+    def _settled(self, subject: Subject) -> tuple[Evidence, ...]:
         """Return the evidence about a chunk, with a mark in the place of what our signals say of each query."""
-        key = (id_ or "", subject.trust)
-        known = self._whole.get(key)
-        if known is None:
-            known = self._settled(id_, subject)
-            if id_ is not None and self._remember and self._lasting and not any(map(_passing, known)):
-                if len(self._whole) >= KEPT_EVIDENCE:
-                    self._whole.clear()
-                self._whole[key] = known
-        return known
-
-    def _settled(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
         found: list[Evidence] = []
         for signal in self.active:
-            if signal.name in self._asked_last:
-                found.append(Evidence(signal.name, ASKED_LAST, 0.0, ""))
-                continue
-            lasting = id_ if signal.moment is Moment.INDEX else None
-            look = partial(self._examined, signal, subject)
-            found += self._once(signal.name, lasting, subject.trust, look)
+            marked = [Evidence(signal.name, ASKED_LAST, 0.0, "")] if signal.name in self._asked_last else None
+            found += marked or self._examined(signal, subject)
         if self._static is not None:
-            look = partial(self._static, subject.chunk, subject.file, subject.trust)
-            found += self._once(STATIC, id_, subject.trust, look)
+            found += self._static(subject.chunk, subject.file, subject.trust)
             found += self._company(subject, found)
             found = suspected(self._as_its_twin(self._static, found), subject.trust)
         return self._overruled(subject.chunk, settled(found, subject))
@@ -343,32 +336,14 @@ class DefenseManager:
             span=subject.chunk.span,
         )
 
-    def _once(
-        self, name: str, id_: str | None, trust: Trust, look: Callable[[], tuple[Evidence, ...]]
-    ) -> tuple[Evidence, ...]:
-        """Return the evidence of a signal, cached for candidates with an id."""
-        if id_ is None or not self._remember:
-            return look()
-        key = (name, id_, trust)
-        known = self._kept.get(key)
-        if known is None:
-            known = look()
-            if not any(_passing(part) for part in known):
-                if len(self._kept) >= KEPT_EVIDENCE:
-                    self._kept.clear()
-                self._kept[key] = known
-        return known
-
     def _examined(self, signal: Signal, subject: Subject) -> tuple[Evidence, ...]:
         try:
-            if signal.name in self._in_workers:
-                return examined(signal, subject, self._context)
             if signal.name in self._ours:
                 return tuple(signal.examine(subject, self._context))
             with Deadline(LOOKING_S):
                 return tuple(signal.examine(subject, self._context))
         except DeadlineError as error:
-            return (ended(signal, str(error), self._context.weights),)
+            return (_ended(signal, str(error), self._context.weights),)
         except Exception as error:  # third-party signals may raise anything
             return (
                 Evidence(
@@ -403,12 +378,12 @@ class DefenseManager:
         )
         return (*kept, shown)
 
-    def apply(self, candidates: Iterable[Candidate | Mapping[str, Any]]) -> DefenseOutcome:
+    def apply(self, candidates: Iterable[Candidate | PlainCandidate | Mapping[str, Any]]) -> DefenseOutcome:
         """Evaluate and order candidates; the result does not depend on their input order.
 
         A mapping with `content`, `metadata` and `distance` is a candidate too (see `plain_candidate`).
         """
-        known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
+        known = [plain_candidate(item) if isinstance(item, Mapping) else item for item in candidates]
         if self._alone is not None:
             self._alone.renew(len(known))
         z_scores = standardise([_cost(item) for item in known])
@@ -421,7 +396,7 @@ class DefenseManager:
         )
         return DefenseOutcome(retained, dropped, baseline)
 
-    def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Judged:
+    def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Ranked:
         if isinstance(candidate, PlainCandidate):
             return self._judge_plain(candidate, z)
         trust = trust_now(self.trust_of(candidate.chunk, candidate.file), candidate.on_disk)
@@ -430,7 +405,7 @@ class DefenseManager:
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
-        return Judged(
+        return Ranked(
             candidate.id,
             candidate.chunk,
             trust,
@@ -441,15 +416,21 @@ class DefenseManager:
             candidate.on_disk,
         )
 
-    def _judge_plain(self, candidate: PlainCandidate, z: float) -> Judged:
+    def _judge_plain(self, candidate: PlainCandidate, z: float) -> Ranked:
         """Judge a text by all that is in it: of what its functions show, the worst counts."""
         if self._origins is None:
             texts = {} if self._alone is None else self._alone.texts
             self._origins = Origins(self._manifest, texts, paths_unknown=self._paths_unknown)
-        trust = self._origins.trust_of(candidate.path, candidate.text)
+        trust, on_disk = self._origins.of(candidate.path, candidate.text or "", self.disk)
         read = read_document(candidate.text, candidate.name, candidate.path)
-        evidence = read.examine(self.evidence, trust, candidate.distance, z)
-        return Judged(candidate.id, read.whole, trust, candidate.distance, z, evidence)
+        found = [read.unread] if read.unread is not None else []
+        for place, chunk in enumerate(read.file.chunks if read.unread is None else ()):
+            subject = Subject(chunk, read.file, trust, candidate.distance, z)
+            found += self._evidence_of(
+                f"{read.whole.sha256}:{candidate.name}:{candidate.path}:{place}", subject
+            )
+        distance, evidence = candidate.distance, worst(found)
+        return Ranked(candidate.id, read.whole, trust, distance, z, evidence, on_disk=on_disk)
 
 
 def _cost(candidate: Candidate | PlainCandidate) -> float:
@@ -519,6 +500,19 @@ def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
     if rule in CHANGES and partial and is_function and (hidden or _shows_too_little(passed)):
         return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
+
+
+def _ended(signal: Signal, why: str, weights: Weights) -> Evidence:
+    """Return the evidence that a limit interrupted a signal on a chunk."""
+    return Evidence(
+        signal=NOT_FULLY_READ[0],
+        id=NOT_FULLY_READ[1],
+        penalty=weights.of(".".join(NOT_FULLY_READ), Severity.MEDIUM),
+        reason=f"not all of it was looked at: the signal {signal.name} did not finish: {why}",
+        demotes=True,
+        severity=Severity.HIGH,
+        confidence=Confidence.HIGH,
+    )
 
 
 def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:

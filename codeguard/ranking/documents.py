@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,24 +19,26 @@ from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError
 from codeguard.index.file_tasks import chunk_one, masked, secrets_in
+from codeguard.index.on_disk import IndexOnDisk
 from codeguard.models import (
     DETECTOR_ERROR,
-    NOT_YET,
     Chunk,
     ChunkKind,
     Confidence,
     Evidence,
+    OnDisk,
     Severity,
     SourceFile,
     Span,
     Trust,
     text_digest,
 )
-from codeguard.ranking.signals.base import Subject
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 from codeguard.workers.processes import default_workers, send
 from codeguard.workers.tasks import ItemBounds, Run, by_values, encoded
 
+KEPT_DOCUMENTS = 5_000  # that stay read
+MOST_PLACES = 20  # of a trusted text that are compared with the disk
 LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
 PARSING_S = 1.0  # of the processor, to find out whether a document is Python
 LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
@@ -50,31 +53,14 @@ _PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text and the file that it is read as; `unread` says why nothing in it could be examined, "" otherwise."""
+    """A text and the file that it is read as; `unread` says why nothing in it could be examined, if so."""
 
     whole: Chunk
     file: SourceFile
-    unread: str = ""
-
-    def examine(
-        self,
-        look: Callable[[Subject], Sequence[Evidence]],
-        trust: Trust,
-        distance: float | None,
-        z: float | None,
-    ) -> tuple[Evidence, ...]:
-        """Return the heaviest evidence of each rule about any part of it."""
-        if self.unread:
-            return (_unreadable(self.unread),)
-        return worst(
-            [
-                part
-                for chunk in self.file.chunks
-                for part in look(Subject(chunk, self.file, trust, distance, z))
-            ]
-        )
+    unread: Evidence | None = None
 
 
+@lru_cache(maxsize=KEPT_DOCUMENTS)
 def read_document(text: str | None, name: str, path: str = "") -> Document:
     """Return a text as a document.
 
@@ -88,12 +74,12 @@ def read_document(text: str | None, name: str, path: str = "") -> Document:
     alone = SourceFile(path, whole.text, whole.sha256, whole.language, (whole,), parsed=False)
     if text is None or len(content) > LONGEST:
         why = "the store has no text of it" if text is None else f"{len(content)} characters of text"
-        return Document(whole, alone, why)
+        return Document(whole, alone, _unreadable(why))
     try:
         data = textwrap.dedent(content).encode("utf-8", "replace")
         (file,) = masked([chunk_one(name, data)])
     except CorpusError as error:
-        return Document(whole, alone, str(error))
+        return Document(whole, alone, _unreadable(str(error)))
     named = next((chunk for chunk in file.chunks if chunk.symbol), None)
     shown = replace(
         whole,
@@ -144,6 +130,13 @@ class Origins:
             for digest in {entry.sha256, *entry.chunks}:
                 self.listed.setdefault(digest, []).append(path)
 
+    def of(self, path: str, text: str, disk: IndexOnDisk | None) -> tuple[Trust, OnDisk]:
+        """Return the trust of a text, and how the trusted files that hold it compare with the disk: one suffices."""
+        trust, listed = self.trust_of(path, text), self.listed.get(text_digest(text), ())[:MOST_PLACES]
+        states = [disk.state(place, trusted=True) for place in listed] if disk is not None else []
+        on_disk = min(states, key=list(OnDisk).index, default=OnDisk.ELSEWHERE)
+        return (Trust.MODIFIED if on_disk.differs else trust), on_disk
+
     def trust_of(self, path: str, text: str) -> Trust:
         """Return the trust of a text; at a trusted path one that is no part of that file is MODIFIED."""
         if path in self._files:
@@ -181,6 +174,7 @@ def name_for(text: str, metadata: Mapping[str, Any]) -> str:
     return f"document{named}"
 
 
+@lru_cache(maxsize=KEPT_DOCUMENTS)
 def _is_python(text: str) -> bool:
     """Return whether a text is Python: the author of the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
@@ -203,11 +197,6 @@ def python_task() -> Run:
                 yield False
 
     return by_values(parses)
-
-
-def is_passing(part: Evidence) -> bool:
-    """Return whether evidence is temporary: an error that may not recur, or a check not done yet."""
-    return part.id in (DETECTOR_ERROR, NOT_YET) or part.measurements.get("verdict") == "error"
 
 
 def _gravity(part: Evidence) -> tuple[bool, bool, float]:

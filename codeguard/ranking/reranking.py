@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,18 +26,25 @@ from codeguard.models import (
 from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
 
 _FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_PLACE = (
+    *("path", "symbol", "start_line", "end_line", "trust", "on_disk"),
+    *("penalty", "convicted", "demoted"),
+)
 _LONG = ('"""', "'''")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A candidate with everything that determines its rank.
+class Ranked:
+    """A candidate with everything that determines its rank, and its rank once it has one.
 
     `distance` is the cosine distance to the query, `distance_z` the z-score
     among the candidates of what retrieval ordered them by: the distance, or
     the distance and the words together (see `codeguard.ranking.scoring`).
     `beside_own` is added to the score (see `codeguard.ranking.own_code`). `on_disk` says how its file compares with
-    the disk.
+    the disk. Ranks count from 1; `rank` is 0 for dropped candidates.
+
+    `copies` are the candidates with the same code that a result stands for, in their order; each has been examined
+    with its own file, and its evidence may differ.
     """
 
     id: str
@@ -48,30 +55,23 @@ class Judged:
     evidence: tuple[Evidence, ...]
     beside_own: float = 0.0
     on_disk: OnDisk = OnDisk.ELSEWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates.
-
-    `copies` are the candidates with the same code that a result stands for, in their order; each has been examined
-    with its own file, and its evidence may differ.
-    """
-
-    rank: int
-    baseline_rank: int
-    id: str
-    chunk: Chunk
-    trust: Trust
-    distance: float
-    penalty: float
-    score: float
-    convicted: bool
-    demoted: bool
-    evidence: tuple[Evidence, ...]
-    beside_own: float = 0.0
+    rank: int = 0
+    baseline_rank: int = 0
     copies: tuple[Ranked, ...] = ()
-    on_disk: OnDisk = OnDisk.ELSEWHERE
+    penalty: float = field(init=False)
+    score: float = field(init=False)
+    convicted: bool = field(init=False)
+    demoted: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        penalty = penalty_of(self.evidence)
+        for name, value in {
+            "penalty": penalty,
+            "score": round(self.distance_z + penalty + self.beside_own, 9),
+            "convicted": is_convicted(self.evidence),
+            "demoted": is_demoted(self.evidence),
+        }.items():
+            object.__setattr__(self, name, value)
 
     @property
     def verdict(self) -> str:
@@ -132,17 +132,8 @@ class Ranked:
 
     def to_place(self) -> dict[str, Any]:
         """Return where it is and what is held against it, for the result that stands for it."""
-        return {
-            "path": self.chunk.path,
-            "symbol": self.chunk.symbol,
-            "start_line": self.chunk.start_line,
-            "end_line": self.chunk.end_line,
-            "trust": self.trust.value,
-            "on_disk": self.on_disk.value,
-            "penalty": self.penalty,
-            "convicted": self.convicted,
-            "demoted": self.demoted,
-        }
+        known = self.to_json()
+        return {name: known[name] for name in _PLACE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +179,7 @@ class Ranking:
 
 
 def rank(
-    candidates: Iterable[Judged], *, order: str = "score", mode: str = "rerank", drop_threshold: float = 2.0
+    candidates: Iterable[Ranked], *, order: str = "score", mode: str = "rerank", drop_threshold: float = 2.0
 ) -> tuple[tuple[Ranked, ...], tuple[Ranked, ...], tuple[Ranked, ...]]:
     """Order candidates; return (retained, dropped, baseline).
 
@@ -200,7 +191,9 @@ def rank(
         mode: "drop" removes convicted candidates and those with a penalty above `drop_threshold`.
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
-    baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
+    baseline = tuple(
+        replace(item, rank=position, baseline_rank=position) for position, item in enumerate(retrieved, 1)
+    )
     key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
     ordered = _behind_twins(sorted(baseline, key=key))
     retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
@@ -317,25 +310,6 @@ def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int) -> tuple[R
         if seen[item.chunk.path] <= per_file:
             found.append(item)
     return _numbered(found)
-
-
-def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
-    penalty = penalty_of(item.evidence)
-    return Ranked(
-        rank=rank_,
-        baseline_rank=baseline_rank,
-        id=item.id,
-        chunk=item.chunk,
-        trust=item.trust,
-        distance=item.distance,
-        penalty=penalty,
-        score=round(item.distance_z + penalty + item.beside_own, 9),
-        convicted=is_convicted(item.evidence),
-        demoted=is_demoted(item.evidence),
-        evidence=item.evidence,
-        beside_own=item.beside_own,
-        on_disk=item.on_disk,
-    )
 
 
 def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,8 @@ from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
 
 Vector = NDArray[np.float32]
 KEPT_MANAGERS = 8  # each of another configuration
-KEPT_CHUNKS = 20_000
+KEPT_FILES = 200  # that stay in memory from one query to the next
 KEPT_VECTORS = 10_000
-KEPT_CHARACTERS = 32 << 20  # of files that stay in memory from one query to the next
 SAMPLE = 20  # own entries that are looked for where a foreign one was met
 ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
@@ -45,9 +43,6 @@ LEXICAL_DEPTH = 4  # times the candidates: the deeper, the more of the vectors' 
 LEAST_SEARCHED = (
     60  # chunks of each search: what a trusted file says can bring one of them among the candidates
 )
-
-
-HASTENED = 60  # chunks without a vector that a query asks to have written first
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,6 @@ class Searcher:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
         self._generation: tuple[object, ...] = ()
         self._trust: tuple[object, ...] = (None, None, None)
@@ -94,10 +88,7 @@ class Searcher:
         self._level = ""
         self._disk = IndexOnDisk(workspace.catalog, ())
         self._stage = Stage.COMPLETE
-        self._placed: set[str] = set()  # chunks that are known to be those of their files
-        self._files: OrderedDict[str, SourceFile | None] = OrderedDict()
-        self._kept_characters = 0
-        self._chunks: dict[str, Chunk] = {}
+        self._file: Callable[[str], SourceFile | None] = workspace.catalog.file
         self._vectors: dict[str, Vector] = {}
         self._compared: set[str] = set()  # chunks that have the same text in the store
         self._behavior = BehaviorService()
@@ -125,32 +116,18 @@ class Searcher:
         self._under_way = under_way
         self._renew()
         self._disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
-        if self._made_with is None:  # words are all that there is so far
-            depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
-            return [
-                self._rank(
-                    PreparedQuery(text, None, self._scores(text, depth), depth, without), config, k, defense
-                )
-                for text in texts
-            ]
-        weight = self._weight()
+        words_alone = self._made_with is None  # words are all that there is so far
+        if not words_alone and not self._counted_already():
+            self._check_vectors()
+        weight = 1.0 if words_alone else self._weight()
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
-        # The store is asked and the words are looked up while the model computes. What else needs the catalog or
-        # opens the store comes before: one thread would wait for the other's lock.
-        embed = self._workspace.query_embedder()
-        checked = None if self._counted_already() else self._beside.submit(self._check_vectors)
-        scores = [self._beside.submit(self._scores, text, depth) for text in texts]
-        vectors = embed(list(texts))
-        if checked is not None:
-            checked.result()
+        vectors = [None] * len(texts) if words_alone else self._workspace.embedding.embed(list(texts))
         return [
-            self._rank(PreparedQuery(text, vector, found.result(), depth, without), config, k, defense)
-            for text, vector, found in zip(texts, vectors, scores, strict=True)
+            self._rank(
+                PreparedQuery(text, vector, self._scores(text, depth), depth, without), config, k, defense
+            )
+            for text, vector in zip(texts, vectors, strict=True)
         ]
-
-    def close(self) -> None:
-        """End the thread."""
-        self._beside.shutdown()
 
     def _scores(self, text: str, depth: int) -> dict[str, float]:
         return self._workspace.catalog.lexical_scores(text, depth) if depth else {}
@@ -171,13 +148,10 @@ class Searcher:
         ):
             return
         workspace.catalog.check_totals()
-        self._files.clear()
-        self._chunks.clear()
+        self._file = lru_cache(KEPT_FILES)(workspace.catalog.file)
         self._vectors.clear()
         self._compared.clear()
         self._managers.clear()
-        self._kept_characters = 0
-        self._placed.clear()
         self._epoch = workspace.epoch
         self._siblings = workspace.siblings()
         self._made_with = workspace.catalog.meta("embedding")
@@ -277,7 +251,8 @@ class Searcher:
         if vector is not None:
             distances |= self._distances(vector, by_words)
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
-        chunks = self._known_chunks(distances)
+        known = self._workspace.catalog.chunks(distances)
+        chunks = {id_: known[id_] for id_ in distances if id_ in known}
         self._check_store([hit.id for hit in hits], chunks, warnings)
         chunks.pop(query.without, None)
         weight = self._weight(query)
@@ -293,7 +268,7 @@ class Searcher:
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        files = {id_: self._file_with(id_, chunk) for id_, chunk in chunks.items()}
+        files = {id_: self._file_with(chunk) for id_, chunk in chunks.items()}
         trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
         disk = {id_: self._disk.state(chunk.path, trusted=id_ in trusted) for id_, chunk in chunks.items()}
         own = self._nearest_own(
@@ -319,14 +294,8 @@ class Searcher:
         return nearest_own(self._unit_vectors(chunks), chunks, own, self._made_with)
 
     def _awaited(self, ids: Sequence[str], known: Mapping[str, float]) -> dict[str, float]:
-        """Return a middling distance for chunks that the index has not come to yet, and have them written first.
-
-        Their words alone decide about their place.
-        """
-        catalog = self._workspace.catalog
-        awaited = catalog.awaited(ids)
-        if awaited and self._under_way:
-            catalog.hasten(sorted(awaited)[:HASTENED])
+        """Return a middling distance for chunks that the index has not come to yet: their words decide."""
+        awaited = self._workspace.catalog.awaited(ids)
         middle = math.fsum(known.values()) / len(known) if known else NO_DISTANCE
         return dict.fromkeys((id_ for id_ in ids if id_ in awaited), middle)
 
@@ -340,7 +309,7 @@ class Searcher:
         left = catalog.intended()
         if left:
             lines.append(
-                f"{left} of {catalog.vector_count()} chunks have no vector yet: their words find them"
+                f"{left} of {catalog.totals().vectors} chunks have no vector yet: their words find them"
             )
         waiting = sum(bool(item.not_yet) for item in (*outcome.retained, *outcome.dropped))
         if waiting:
@@ -373,13 +342,11 @@ class Searcher:
             generation = workspace.catalog.generation()
             if workspace.catalog.intents(1):  # an index is at work
                 return
-            due, held = workspace.catalog.vector_count(), workspace.vectors.count()
+            due, held = workspace.catalog.totals().vectors, workspace.vectors.count()
             if workspace.catalog.generation() == generation:
                 break
         else:
             return
-        if workspace.catalog.foreign:  # its totals are nobody's
-            due = min(1, workspace.catalog.count())
         if due and not held:
             raise StoreError(
                 f"the vector store {workspace.vectors.location} is empty, the index has {due} chunks in it",
@@ -389,7 +356,7 @@ class Searcher:
             self._store_warnings = (
                 f"the vector store lacks {due - held} of {due} chunks: run codeguard store verify --repair",
             )
-        elif held > due and not workspace.settings.remote and not workspace.catalog.foreign:
+        elif held > due and not workspace.settings.remote:
             self._store_warnings = (STRANGE,)
         self._counted = state
 
@@ -402,13 +369,15 @@ class Searcher:
         return dict(zip(known, (1.0 - near).tolist(), strict=True))
 
     def _unit_vectors(self, ids: Collection[str]) -> dict[str, Vector]:
-        """Return the vectors of those of the chunks that have one, at length 1."""
+        """Return the vectors of those of the chunks that have one that is finite and not zero, at length 1."""
         missing = [id_ for id_ in ids if id_ not in self._vectors]
-        if missing:
-            if len(self._vectors) > KEPT_VECTORS:
-                self._vectors.clear()
-                missing = list(ids)
-            self._vectors |= _unit(self._workspace.vectors.embeddings(missing))
+        if missing and len(self._vectors) > KEPT_VECTORS:
+            self._vectors.clear()
+            missing = list(ids)
+        for id_, vector in (self._workspace.vectors.embeddings(missing) if missing else {}).items():
+            length = float(np.linalg.norm(vector))
+            if np.isfinite(length) and length > 0:
+                self._vectors[id_] = vector / np.float32(length)
         return {id_: self._vectors[id_] for id_ in ids if id_ in self._vectors}
 
     def _check_store(
@@ -447,36 +416,11 @@ class Searcher:
         )  # before the store is asked: deleted, then cleared
         return self._workspace.vectors.documents(unknown).keys() - going
 
-    def _known_chunks(self, ids: Mapping[str, object]) -> dict[str, Chunk]:
-        missing = [id_ for id_ in ids if id_ not in self._chunks]
-        if missing:
-            if len(self._chunks) > KEPT_CHUNKS:
-                self._chunks.clear()
-                self._placed.clear()
-                missing = list(ids)
-            self._chunks |= self._workspace.catalog.chunks(missing)
-        return {id_: self._chunks[id_] for id_ in ids if id_ in self._chunks}
-
-    def _file_with(self, id_: str, chunk: Chunk) -> SourceFile:
+    def _file_with(self, chunk: Chunk) -> SourceFile:
         """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
         file = self._file(chunk.path)
-        if file is None or not (
-            id_ in self._placed or any(part.span == chunk.span and part == chunk for part in file.chunks)
-        ):
+        if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
             raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
-        self._placed.add(id_)
-        return file
-
-    def _file(self, path: str) -> SourceFile | None:
-        if path in self._files:
-            self._files.move_to_end(path)
-            return self._files[path]
-        file = self._workspace.catalog.file(path)
-        self._files[path] = file
-        self._kept_characters += len(file.text) if file is not None else 0
-        while self._kept_characters > KEPT_CHARACTERS and len(self._files) > 1:
-            _, oldest = self._files.popitem(last=False)
-            self._kept_characters -= len(oldest.text) if oldest is not None else 0
         return file
 
     def _ranking(
@@ -509,7 +453,7 @@ class Searcher:
                 *self._workspace.warnings,
                 *warnings,
                 *_masked(results),
-                *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
+                *_not_on_disk(results),
             ),
         )
 
@@ -538,16 +482,6 @@ def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
 def _none_listed(_chunk: Chunk) -> bool:
     """Return False: without the defense a trusted file has no context that counts for it."""
     return False
-
-
-def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:
-    """Return vectors at length 1, without those that are not finite or zero."""
-    lengths = {id_: float(np.linalg.norm(vector)) for id_, vector in vectors.items()}
-    return {
-        id_: vector / np.float32(lengths[id_])
-        for id_, vector in vectors.items()
-        if np.isfinite(lengths[id_]) and lengths[id_] > 0
-    }
 
 
 def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:

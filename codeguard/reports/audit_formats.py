@@ -1,20 +1,29 @@
-"""The formats of an audit: the modules of this package named `audit_…` that have `render`."""
+"""The formats of an audit: JSON, annotations and the summary of a job here, the others in a module each."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from codeguard import reports
+from codeguard.analysis.rules import Rule
+from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.rules import kind_of_rule
+from codeguard.corpus.secrets import mask_secrets
+from codeguard.escaping import FinishedPage, escaped
+from codeguard.models import Severity
+from codeguard.reports.styled import counted, level_line
 
-if TYPE_CHECKING:
-    from codeguard.audit.findings import AuditReport
-    from codeguard.models import Severity
-
-PREFIX = "audit_"
-FIRST = ("text", "json")  # in the list that `--help` shows
+LEVELS = {  # of SARIF and, but for a letter, of GitHub
+    Severity.INFO: "note",
+    Severity.LOW: "note",
+    Severity.MEDIUM: "warning",
+    Severity.HIGH: "error",
+    Severity.CRITICAL: "error",
+}
+ROWS, CELL = 50, 300  # rows of a table of a summary, characters of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +43,160 @@ class AuditView:
     made: str = ""
 
 
-def format_names() -> tuple[str, ...]:
-    """Return the names of the formats, without importing any."""
-    modules = {item.name for item in pkgutil.iter_modules(reports.__path__) if item.name.startswith(PREFIX)}
-    names = sorted(name.removeprefix(PREFIX) for name in modules - {__name__.rpartition(".")[2]})
-    return (*FIRST, *(name for name in names if name not in FIRST))
-
-
 def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
     """Return a report in a format of `format_names`: text, a `FinishedPage`, or a JSON value."""
-    module = importlib.import_module(f"{reports.__name__}.{PREFIX}{name}")
-    shown: str | dict[str, Any] = module.render(view)
+    if name == "json":
+        return audit_json(view.report, view.fail_on)
+    if name == "github":
+        return github_annotations(view.report)
+    if name == "summary":
+        return job_summary(view)
+    shown: str | dict[str, Any] = importlib.import_module(f"codeguard.reports.audit_{name}").render(view)
     return shown
+
+
+def audit_json(report: AuditReport, fail_on: Severity = Severity.MEDIUM) -> dict[str, Any]:
+    """Return the report as plain values; untrusted text is not escaped."""
+    failing = {item.fingerprint for item in report.failing(fail_on)}
+    return {
+        "schema": "codeguard.audit/1",
+        "files": report.files,
+        "functions": report.functions,
+        "lines": report.lines,
+        "trust": report.trust,
+        "trusted_files": report.trusted,
+        "sandbox_level": report.sandbox_level,
+        "checked": report.checked,
+        "ran": report.ran,
+        "budget": report.budget and asdict(report.budget),
+        "hidden": report.hidden,
+        "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
+        "seconds": round(report.seconds, 3),
+        "findings": [
+            {**finding_json(item), "fails": item.fingerprint in failing} for item in report.findings
+        ],
+        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "notes": list(report.notes),
+        "warnings": list(report.warnings),
+    }
+
+
+def finding_json(item: Finding) -> dict[str, Any]:
+    """Return one finding as plain values."""
+    return {
+        "rule": item.rule,
+        "kind": kind_of_rule(item.rule).value,
+        "path": item.path,
+        "start_line": item.place.start_line,
+        "start_column": item.place.start_column,
+        "end_line": item.place.end_line,
+        "end_column": item.place.end_column,
+        "severity": item.severity.name.lower(),
+        "confidence": item.confidence.name.lower(),
+        "reason": item.reason,
+        "symbol": item.symbol,
+        "digest": item.digest,
+        "text_digest": item.text_digest,
+        "fingerprint": item.fingerprint,
+        "standing": item.standing.value,
+        "note": item.note,
+        "measurements": dict(item.measurements),
+    }
+
+
+def github_annotations(report: AuditReport) -> str:
+    """Return a workflow command for each warning and each open finding, which GitHub shows beside the lines.
+
+    Escaping follows the workflow commands of actions/toolkit: in a message `%`, CR and LF are percent-encoded, in a
+    property `:` and `,` as well.
+    """
+    warnings = [f"::warning title=codeguard::{_message(line)}" for line in report.warnings]
+    return "\n".join([*warnings, *map(_annotation, report.open)])
+
+
+def _annotation(item: Finding) -> str:
+    command = LEVELS[item.severity].replace("note", "notice")
+    place = item.place
+    properties = {
+        "file": item.path,
+        "line": str(place.start_line),
+        "endLine": str(max(place.start_line, place.end_line)),
+        "title": f"{item.rule} ({item.severity.name.lower()}, {item.confidence.name.lower()} confidence)",
+    }
+    if place.end_line == place.start_line:  # columns count only within one line
+        properties |= {"col": str(place.start_column), "endColumn": str(place.end_column)}
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{command} {listed}::{_message(item.reason)}"
+
+
+def _message(text: str) -> str:
+    return escaped(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def job_summary(view: AuditView) -> FinishedPage:
+    """Return what fails and what is for review as Markdown tables, for the summary of a job.
+
+    Punctuation of untrusted text is written as numeric character references (CommonMark 0.31, section 2.5), which no
+    Markdown reads as its own.
+    """
+    report = view.report
+    failing = sorted(report.failing(view.fail_on), key=lambda item: -item.severity)
+    review = [item for item in report.open if item.for_review]
+    lines = [
+        f"## codeguard: {counted(len(failing), 'finding')} to fix, {counted(len(review), 'note')} for review",
+        "",
+        f"{_cell(level_line(report.sandbox_level, view.required_level))}; {_cell(report.trust)}; "
+        f"{counted(report.files, 'file')}, {counted(report.lines, 'line')}.",
+    ]
+    lines += [f"\n**{_cell(line)}**" for line in report.warnings]
+    rows = [
+        [
+            f"{item.severity.name.lower()}, {item.confidence.name.lower()}",
+            item.rule,
+            _place(item),
+            item.reason,
+        ]
+        for item in failing
+    ]
+    lines += _table("", ("severity, confidence", "rule", "place", "what"), rows)
+    compared = [item for item in review if "call" in item.measurements]
+    shown = ("call", "before", "now", "alongside")
+    rows = [[item.symbol, _place(item), *(str(item.measurements[key]) for key in shown)] for item in compared]
+    head = ("function", "place", "smallest call", "before", "now", "tests and examples")
+    lines += _table("Changed behavior of trusted code", head, rows)
+    rows = [[item.symbol, _place(item), item.reason] for item in review if item not in compared]
+    lines += _table("Other changes of trusted code", ("function", "place", "what"), rows)
+    return FinishedPage("\n".join(lines))
+
+
+def _place(item: Finding) -> str:
+    return f"{item.path}:{item.place.start_line}"
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Iterable[str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["", *([f"### {title}", ""] if title else []), _row(head), _row("---" for _ in head)]
+    lines += [_row(map(_cell, row)) for row in rows[:ROWS]]
+    return [*lines, *(["", f"and {len(rows) - ROWS} more"] if len(rows) > ROWS else [])]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    shown = escaped(mask_secrets(text[:CELL]))
+    return "".join(char if char.isalnum() or char == " " else f"&#{ord(char)};" for char in shown)
+
+
+def examples_of(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield the bad and the good example, each with its title, as a block of Markdown that it cannot end."""
+    for title, example in (("Bad", rule.bad), ("Good", rule.good)):
+        if example:
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", example)), default=0))
+            yield title, f"{fence}{rule.language}\n{example.strip(chr(10))}\n{fence}"

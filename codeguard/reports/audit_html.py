@@ -12,8 +12,7 @@ from codeguard.escaping import FinishedPage
 from codeguard.models import Severity
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, table, tag, text
-from codeguard.reports.level import level_line
-from codeguard.reports.styled import counted
+from codeguard.reports.styled import counted, level_line
 
 OPEN_PER_RULE = 10  # findings of a rule that are shown expanded
 MOST_PER_RULE = 200

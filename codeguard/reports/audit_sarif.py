@@ -8,21 +8,14 @@ from urllib.parse import quote
 
 from codeguard import __version__
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule, url_of
+from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule
 from codeguard.escaping import escaped
 from codeguard.models import Severity
-from codeguard.reports.audit_formats import AuditView
+from codeguard.reports.audit_formats import LEVELS, AuditView, examples_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 FINGERPRINT = "codeguard/v1"
-_LEVELS = {
-    Severity.INFO: "note",
-    Severity.LOW: "note",
-    Severity.MEDIUM: "warning",
-    Severity.HIGH: "error",
-    Severity.CRITICAL: "error",
-}
 # Code scanning services sort by this score: 0 to 10, in the bands of CVSS.
 _SCORES = {
     Severity.INFO: "0.0",
@@ -31,7 +24,7 @@ _SCORES = {
     Severity.HIGH: "8.0",
     Severity.CRITICAL: "9.5",
 }
-_KINDS = {Standing.SUPPRESSED: "inSource", Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
+_KINDS = {Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
 
 
 def render(view: AuditView) -> dict[str, Any]:
@@ -74,9 +67,8 @@ def _rule(named: NamedRule) -> dict[str, Any]:
         ),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        **({"helpUri": url} if (url := url_of(named.id)) else {}),
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "tags": [
                 "security",
@@ -102,26 +94,15 @@ def _help_text(named: NamedRule) -> str:
 def _help_markdown(named: NamedRule) -> str:
     rule = named.rule
     parts = [rule.explanation or rule.summary, *filter(None, [rule.remediation])]
-    for title, example in (("Bad", rule.bad), ("Good", rule.good)):
-        if example:
-            fence = "`" * max(3, _longest_run(example) + 1)
-            parts.append(f"{title}:\n\n{fence}{rule.language}\n{example}\n{fence}")
+    parts += [f"{title}:\n\n{block}" for title, block in examples_of(rule)]
     parts += [f"[CWE-{n}](https://cwe.mitre.org/data/definitions/{n}.html)" for n in rule.cwe]
     return "\n\n".join(parts)
-
-
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for char in text:
-        run = run + 1 if char == "`" else 0
-        longest = max(longest, run)
-    return longest
 
 
 def _result(item: Finding, index: Mapping[str, int]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": item.rule,
-        "level": _LEVELS[item.severity],
+        "level": LEVELS[item.severity],
         "message": {"text": escaped(item.reason) or item.rule},
         "locations": [{"physicalLocation": _physical(item)}],
         "partialFingerprints": {FINGERPRINT: item.fingerprint},

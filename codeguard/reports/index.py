@@ -103,8 +103,6 @@ def _behavior(report: IndexReport) -> str:
     }
     named["without a verdict"] = total - convicted - sum(named.values())
     parts = [f"{number} {name}" for name, number in named.items() if number]
-    if report.quarantined:
-        parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
     line = ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
     # Those who are convicted or demoted are listed; why another one has no verdict is not.
     return f"{line}; codeguard check FILE says why" if named["without a verdict"] else line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from codeguard.config import below_level
 from codeguard.models import OnDisk, Trust
@@ -50,7 +50,7 @@ def ranking_lines(
         required_level: the sandbox level below which nothing is run.
         per_file: the most chunks of one file among the results.
         full: show all of the code instead of its first lines.
-        explain: add the order without defense, every penalty with its reason, and sums by file.
+        explain: add the order without defense, and every penalty with its reason.
     """
     results = distinct(ranking.ranking, ranking.k, per_file)
     before = at_most_per_file(ranking.baseline, ranking.k, per_file)
@@ -71,9 +71,6 @@ def ranking_lines(
         lines += [(), line(Styled("dropped as well", "strong"))]
         for item in others:
             lines += [_short(item, after=True), *_reasons(item)]
-    if explain:
-        lines += [(), line(Styled("by file, every candidate", "strong"))]
-        lines += _files([*ranking.ranking, *ranking.dropped])
     if ranking.mode != "none":
         lines += [(), *_closing(ranking, gone, explain=explain)]
     return lines
@@ -239,27 +236,3 @@ def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list
         lines.append(line(Styled(f"{INDENT}… and {len(gone) - NAMED} more", "faint")))
     hint = "--explain shows every reason, --full all of the code"
     return [*lines, line(Styled(hint, "faint"))]
-
-
-def _files(items: Iterable[Ranked]) -> list[Line]:
-    by_file: dict[str, list[Ranked]] = {}
-    for item in items:
-        by_file.setdefault(item.chunk.path, []).append(item)
-    lines = []
-    for path, members in sorted(
-        by_file.items(), key=lambda entry: (min(m.rank or 10**9 for m in entry[1]), entry[0])
-    ):
-        convicted = [member.chunk.symbol for member in members if member.convicted]
-        total = sum(member.penalty for member in members)
-        best = min((member.rank for member in members if member.rank), default=0)
-        standing = f"best place {best}" if best else "dropped"
-        chunks = f"{len(members)} chunk{'s' if len(members) > 1 else ''}"
-        parts: list[Styled | str] = [INDENT, Styled(path, "place", path, 1)]
-        parts.append(f"  {chunks}, {standing}, penalties {total:+.2f}")
-        if convicted:
-            parts.append(Styled(f", convicted: {', '.join(convicted)}", "bad"))
-        demoted = sum(member.demoted for member in members)
-        if demoted:
-            parts.append(Styled(f", {demoted} demoted", "bad"))
-        lines.append(line(*parts))
-    return lines

@@ -1,16 +1,20 @@
-"""All rules as one Markdown page, each under an anchor that is its id."""
+"""All rules as one Markdown page, each under an anchor that is its id, and the table of verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from codeguard.audit.rules import NamedRule
+from codeguard.behavior.verdict.observations import meaning
+from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, rows
 from codeguard.escaping import FinishedPage
+from codeguard.reports.audit_formats import examples_of
 
+ENDED = "as the child ended"
 TITLE = """# Rules
 
-Made by `codeguard rules --format markdown`. A rule's id is stable: baselines, inline ignores, `--select` and SARIF name
+Made by `codeguard rules --format markdown`. A rule's id is stable: baselines, policies, `--select` and SARIF name
 it, and each has its anchor here (`rules.md#signal.rule`). `codeguard explain signal.rule` prints the same text.
 """
 
@@ -35,12 +39,39 @@ def _rule(named: NamedRule) -> str:
         lines += ["", f"Fix: {rule.remediation}"]
     if rule.special_of:
         lines += ["", f"A special case of {', '.join(f'`{id_}`' for id_ in rule.special_of)}."]
-    for title, example in (("Bad", rule.bad), ("Good", rule.good)):
-        if example:
-            lines += ["", f"{title}:", "", *_fenced(example.strip("\n"), rule.language)]
+    for title, block in examples_of(rule):
+        lines += ["", f"{title}:", "", block]
     return "\n".join(lines) + "\n"
 
 
-def _fenced(example: str, language: str) -> Iterable[str]:
-    fence = "```" if "```" not in example else "````"
-    return (f"{fence}{language}", example, fence)
+def rows_of_rule(rule: str) -> Iterator[str]:
+    """Yield a line for each row that is shown under a rule of the behavior signal."""
+    for row in rows():
+        if row.rule == rule:
+            conditions = ", ".join(row.when) or "nothing more"
+            yield f"{row.id} (after {row.after}): {conditions}. {row.why}"
+
+
+def verdict_table() -> str:
+    """Return the rows and what their observations mean, as Markdown."""
+    lines = ["| row | after | when | verdict | why | decided, bad and good |", "|---|---|---|---|---|---|"]
+    lines += [_line(row) for row in rows()]
+    lines += ["", "| observation | |", "|---|---|"]
+    named = sorted(
+        {name.removeprefix(NOT) for row in rows() for name in (*row.when, row.claims)} - {ALWAYS, UNSHOWN}
+    )
+    for name in named:
+        if text := meaning(name):
+            lines.append(f"| `{name}` | {text.removeprefix('Whether ')} |")
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    conditions = ", ".join(f"`{name}`" for name in row.when)
+    verdict = ENDED if row.verdict is None else row.verdict.value
+    if row.claims == UNSHOWN:
+        verdict += ", claim not shown"
+    elif row.claims:
+        verdict += ", false claim" + ("" if row.claims == ALWAYS else f" if `{row.claims}`")
+    counts = f"{row.decided.get('bad', 0)}, {row.decided.get('good', 0)}" if row.decided else ""
+    return f"| `{row.id}` | {row.after} | {conditions} | {verdict} | {row.why} | {counts} |"

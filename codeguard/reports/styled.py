@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from codeguard.config import below_level
 from codeguard.escaping import escaped
 
 NAMED = 3  # paths of one reason
@@ -42,6 +43,13 @@ def line(*parts: Styled | str) -> Line:
         else Styled(escaped(part))
         for part in parts
     )
+
+
+def level_line(level: str, required: str) -> str:
+    """Return the line about the sandbox level that precedes everything else."""
+    if not level:
+        return "sandbox: no behavior check has run"
+    return below_level(level, required) or f"sandbox {level}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,17 +7,25 @@ import base64
 import binascii
 import codecs
 import operator
-import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from codeguard.corpus.patterns import lazy
 from codeguard.syntax.unread import Unread
 
 LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128
+_LONGEST_NUMBER = 40  # digits that are read
 _WIDE = lazy(r"\d{4}|\*|\{[^{}]*\{")
+_FIELD_OF_VALUE = lazy(r"\{\w*[.\[]")
+DEEPEST = 60
+STEPS_PER_FILE = 400_000
+CHARACTERS_PER_FILE = 32_000_000  # of long values
+LONG = 1_000
+_TOO_LONG = "what constants come to was not worked out any further: it takes too many steps or too much text"
+_TOO_DEEP = f"a constant put together in more than {DEEPEST} levels was not worked out"
+_TOO_LARGE = f"a decoded constant of more than {LARGEST:,} characters was not worked out"
 
 
 class UnknownValueError(Exception):
@@ -28,116 +36,107 @@ class TooLargeError(UnknownValueError):
     """Decoded data exceeds the limit."""
 
 
-def text_safe(value: object) -> object:
+# What an operation raises for operands that it does not take.
+_REFUSALS = (
+    UnknownValueError, ValueError, TypeError, LookupError, ArithmeticError, zlib.error, AttributeError,
+)  # fmt: skip
+
+
+def _fits(size: int) -> None:
+    if size > LARGEST:
+        raise UnknownValueError
+
+
+def _within_limits(value: object) -> object:
+    if isinstance(value, str | bytes | tuple):
+        _fits(len(value))
+    if value is Ellipsis or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
+        raise UnknownValueError
+    return value
+
+
+def _text_safe(value: object) -> object:
     """Return a value if `str` can safely be applied to it."""
     if isinstance(value, tuple):
         raise UnknownValueError
     return value
 
 
-def within_limits(value: object) -> object:
-    """Return a value if it is within the limits."""
-    if value is Ellipsis:
-        raise UnknownValueError
-    if isinstance(value, str | bytes | tuple) and len(value) > LARGEST:
-        raise UnknownValueError
-    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-        raise UnknownValueError
-    return value
-
-
-def times(left: object, right: object) -> object:
-    """Return a product of numbers, or of a sequence and a number."""
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return left * right
+def _times(left: Any, right: Any) -> object:
     if isinstance(left, int):
         left, right = right, left
-    if not isinstance(left, str | bytes | tuple) or not isinstance(right, int) or len(left) * right > LARGEST:
-        raise UnknownValueError
+    if not isinstance(left, int | float):
+        if not isinstance(right, int):
+            raise UnknownValueError
+        _fits(len(left) * right)
     return left * right
 
 
-def percent(template: str | bytes, values: object) -> object:
-    """Return a text formatted with `%`."""
-    if isinstance(template, bytes) or _WIDE.search(template):
+def _power(left: Any, right: Any) -> object:
+    if abs(left) > 1024 or not 0 <= right <= 12:
         raise UnknownValueError
-    _fitting(template, template.count("%"), values if isinstance(values, tuple) else (values,))
+    return left**right
+
+
+def _shifted(left: Any, right: Any) -> object:
+    if right > 64:
+        raise UnknownValueError
+    return left << right
+
+
+def _percent(template: str, values: object) -> object:
+    _fitting(template, "%", values if isinstance(values, tuple) else (values,))
     return template % values
 
 
-def _fitting(template: str, places: int, values: Iterable[object]) -> None:
-    """Raise if formatting a template with some values might exceed the limits."""
-    longest = 0
-    for value in values:
-        if isinstance(value, str | bytes):
-            longest = max(longest, 4 * len(value))  # the maximum size after quoting
-        elif isinstance(value, tuple):
-            raise UnknownValueError
-    if len(template) + places * (longest + 50) > 8 * LARGEST:
+def _format(template: str, *values: object, **named: object) -> object:
+    if _FIELD_OF_VALUE.search(template):  # fields are plain or numbered, so no attribute of a value is read
         raise UnknownValueError
-
-
-def _format(template: str | bytes, *values: object, **named: object) -> object:
-    # Fields are plain or numbered, so no attribute of a value is read.
-    if isinstance(template, bytes) or _WIDE.search(template) or re.search(r"\{\w*[.\[]", template):
-        raise UnknownValueError
-    _fitting(template, template.count("{"), (*values, *named.values()))
+    _fitting(template, "{", (*values, *named.values()))
     return template.format(*values, **named)
 
 
-def _join(separator: str | bytes, parts: object) -> object:
-    if isinstance(parts, str | bytes):
-        parts = tuple(parts)
-    if not isinstance(parts, tuple) or not all(type(part) is type(separator) for part in parts):
+def _fitting(template: str, mark: str, values: Iterable[object]) -> None:
+    """Raise if formatting a template with some values might exceed the limits."""
+    if _WIDE.search(template):
         raise UnknownValueError
-    if sum(len(part) for part in parts) + len(separator) * len(parts) > LARGEST:
-        raise UnknownValueError
+    # Four times is the maximum size after quoting.
+    longest = max(
+        (4 * len(item) for item in map(_text_safe, values) if isinstance(item, str | bytes)), default=0
+    )
+    _fits((len(template) + template.count(mark) * (longest + 50)) // 8)
+
+
+def _join(separator: Any, parts: Any) -> object:
+    _fits(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 
 
-def _replace(text: str | bytes, old: object, new: object, *_: object) -> object:
-    if not isinstance(old, str | bytes) or type(text) is not type(old) or type(new) is not type(old):
-        raise UnknownValueError
-    assert isinstance(new, str | bytes)
-    if (len(text) + 1) * max(1, len(new)) > LARGEST:
-        raise UnknownValueError
-    return text.replace(old, new)  # type: ignore[arg-type]
+def _replace(text: Any, old: Any, new: Any, *_: object) -> object:
+    _fits((len(text) + 1) * max(1, len(new)))
+    return text.replace(old, new)
 
 
-def _decode(text: str | bytes, encoding: object = "utf-8", errors: object = "strict") -> object:
+def _decode(text: object, encoding: object = "utf-8", errors: object = "strict") -> object:
     if isinstance(text, bytes) and encoding in _TEXT_CODECS:
         return text.decode(str(encoding), "replace" if errors != "strict" else "strict")
-    return _codec(text, encoding, errors)
-
-
-def _encode(text: str | bytes, encoding: object = "utf-8", errors: object = "strict") -> object:
-    if isinstance(text, str) and encoding in _TEXT_CODECS:
-        return text.encode(str(encoding), "replace" if errors != "strict" else "strict")
-    raise UnknownValueError
-
-
-def _codec(text: object, encoding: object = "utf-8", _errors: object = "strict") -> object:
-    if isinstance(text, bytes) and encoding in _TEXT_CODECS:
-        return text.decode(str(encoding))
     if isinstance(text, str) and encoding in ("rot13", "rot_13"):
         return codecs.decode(text, "rot13")
-    if encoding in ("hex", "hex_codec"):
-        return binascii.unhexlify(_raw(text))
-    if encoding in ("base64", "base64_codec"):
-        return base64.b64decode(_raw(text))
-    if encoding in ("zlib", "zlib_codec", "zip"):
-        return _inflate(text)
-    raise UnknownValueError
+    return _CODECS[str(encoding).removesuffix("_codec")](_raw(text))
+
+
+def _encode(text: str, encoding: object = "utf-8", errors: object = "strict") -> object:
+    if encoding not in _TEXT_CODECS:
+        raise UnknownValueError
+    return text.encode(str(encoding), "replace" if errors != "strict" else "strict")
 
 
 def _raw(text: object) -> bytes:
-    if isinstance(text, bytes):
-        return text
     if isinstance(text, str):
         return text.encode("ascii")
-    if isinstance(text, tuple):
-        return bytes(text)
-    raise UnknownValueError
+    if not isinstance(text, bytes | tuple):
+        raise UnknownValueError
+    return bytes(text)
 
 
 def _inflate(data: object, *_: object) -> bytes:
@@ -148,164 +147,99 @@ def _inflate(data: object, *_: object) -> bytes:
     return result
 
 
-def _bytes(value: object = b"", encoding: object = None) -> bytes:
-    if isinstance(value, str) and encoding in _TEXT_CODECS:
-        return value.encode(str(encoding))
-    if isinstance(value, tuple):
-        return bytes(value)
-    if isinstance(value, bytes):
-        return value
-    raise UnknownValueError
+def _bytes(value: object = b"", encoding: object = None) -> object:
+    return _encode(value, encoding) if isinstance(value, str) else _raw(value)
 
 
-def _integer(value: object, base: object = 10) -> int:
-    if isinstance(value, str) and isinstance(base, int) and len(value) < 40:
+def _integer(value: Any, base: Any = 10) -> int:
+    if isinstance(value, str) and len(value) < _LONGEST_NUMBER:
         return int(value, base)
-    if isinstance(value, int | float):
-        return int(value)
-    raise UnknownValueError
+    return int(value + 0)  # of numbers alone
 
 
 def _unpadded(text: object) -> bytes:
+    """Decode as other languages do, which take text without its padding."""
     data = _raw(text)
     return base64.b64decode(data + b"=" * (-len(data) % 4))
 
 
-def _reversed(value: object) -> object:
-    if isinstance(value, str | bytes | tuple):
-        return tuple(reversed(value))
-    raise UnknownValueError
-
-
 def _text(value: object = "", *rest: object) -> str:
-    if isinstance(value, bytes) and rest:
-        return str(_decode(value, *rest))
-    if isinstance(value, bytes | tuple):
-        raise UnknownValueError
-    return str(value)
+    if isinstance(value, bytes):
+        value = _decode(value, *rest) if rest else ()
+    return str(_text_safe(value))
 
 
-def _elements(value: object) -> object:
-    if isinstance(value, str | bytes | tuple):
-        return tuple(value)
-    raise UnknownValueError
-
-
-def _range(*ends: object) -> object:
-    if not all(isinstance(end, int) for end in ends):
-        raise UnknownValueError
-    numbers = range(*ends)  # type: ignore[call-overload]
-    if len(numbers) > LARGEST:
-        raise UnknownValueError
+def _range(*ends: Any) -> object:
+    numbers = range(*ends)
+    _fits(len(numbers))
     return tuple(numbers)
 
 
-def _map(function: Callable[[object], object], values: object) -> object:
-    if not isinstance(values, str | bytes | tuple):
-        raise UnknownValueError
-    return tuple(function(value) for value in values)
-
-
-def _path_join(*parts: object) -> object:
-    if not all(isinstance(part, str) for part in parts):
-        raise UnknownValueError
-    return "/".join(str(part).rstrip("/") for part in parts)
-
-
-def _chr(value: object) -> str:
-    if not isinstance(value, int):
-        raise UnknownValueError
-    return chr(value)
-
-
-def _ord(value: object) -> int:
-    if not isinstance(value, str | bytes) or len(value) != 1:
-        raise UnknownValueError
-    return ord(value)
+def _decoder(name: str) -> Callable[..., object]:
+    module, _, function = name.partition(".")
+    decode = getattr({"base64": base64, "binascii": binascii}[module], function)
+    return lambda text, *_: decode(_raw(text))
 
 
 _TEXT_CODECS = frozenset({"utf-8", "utf8", "ascii", "latin-1", "latin1", "utf-16", "utf-16-le", "utf-32"})
-OPERATORS: Mapping[type[ast.operator], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Div: operator.truediv,
-    ast.Pow: lambda left, right: left**right if abs(left) <= 1024 and 0 <= right <= 12 else 1 << 256,
-}
-COMPARISONS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,  # type: ignore[dict-item]
-    ast.LtE: operator.le,  # type: ignore[dict-item]
-    ast.Gt: operator.gt,  # type: ignore[dict-item]
-    ast.GtE: operator.ge,  # type: ignore[dict-item]
-}
-METHODS: Mapping[str, Callable[..., object]] = {
-    "format": _format,
-    "join": _join,
-    "replace": _replace,
-    "decode": _decode,
-    "encode": _encode,
-    "lower": lambda text: text.lower(),
-    "upper": lambda text: text.upper(),
-    "title": lambda text: text.title(),
-    "swapcase": lambda text: text.swapcase(),
-    "strip": lambda text, *chars: text.strip(*chars),
-    "lstrip": lambda text, *chars: text.lstrip(*chars),
-    "rstrip": lambda text, *chars: text.rstrip(*chars),
-    "split": lambda text, *rest: tuple(text.split(*rest)),
-    "removeprefix": lambda text, prefix: text.removeprefix(prefix),
-    "removesuffix": lambda text, suffix: text.removesuffix(suffix),
-}
-FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "base64.b64decode": lambda text, *_: base64.b64decode(_raw(text)),
-    "base64.decodebytes": lambda text: base64.b64decode(_raw(text)),
-    "base64.standard_b64decode": lambda text: base64.b64decode(_raw(text)),
-    "base64.urlsafe_b64decode": lambda text: base64.urlsafe_b64decode(_raw(text)),
-    "base64.b32decode": lambda text, *_: base64.b32decode(_raw(text)),
-    "base64.b16decode": lambda text, *_: base64.b16decode(_raw(text)),
-    "base64.b85decode": lambda text: base64.b85decode(_raw(text)),
-    "base64.a85decode": lambda text: base64.a85decode(_raw(text)),
-    "binascii.unhexlify": lambda text: binascii.unhexlify(_raw(text)),
-    "binascii.a2b_hex": lambda text: binascii.unhexlify(_raw(text)),
-    "binascii.a2b_base64": lambda text: binascii.a2b_base64(_raw(text)),
-    "bytes.fromhex": bytes.fromhex,
-    "bytearray.fromhex": bytes.fromhex,
-    "codecs.decode": _codec,
-    "zlib.decompress": _inflate,
-    "gzip.decompress": _inflate,
-    "bytes": _bytes,
-    "bytearray": _bytes,
+_CODECS: Mapping[str, Callable[[bytes], bytes]] = {
+    "hex": binascii.unhexlify, "base64": base64.b64decode, "zlib": _inflate, "zip": _inflate,
+}  # fmt: skip
+_ARITHMETIC: Mapping[type[ast.operator], Callable[..., object]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.LShift: _shifted, ast.RShift: operator.rshift, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Div: operator.truediv, ast.Pow: _power,
+}  # fmt: skip
+COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+# Methods whose result is no longer than the text, but for the case of some letters.
+_PLAIN_METHODS = frozenset(
+    {
+        "lower",
+        "upper",
+        "title",
+        "swapcase",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "removeprefix",
+        "removesuffix",
+        "split",
+    }
+)
+_METHODS: Mapping[str, Callable[..., object]] = {
+    "format": _format, "join": _join, "replace": _replace, "decode": _decode, "encode": _encode,
+}  # fmt: skip
+_DECODERS = (
+    "base64.b64decode", "base64.decodebytes", "base64.standard_b64decode", "base64.urlsafe_b64decode",
+    "base64.b32decode", "base64.b16decode", "base64.b85decode", "base64.a85decode", "binascii.unhexlify",
+    "binascii.a2b_hex", "binascii.a2b_base64",
+)  # fmt: skip
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{name: _decoder(name) for name in _DECODERS},
+    **dict.fromkeys(("bytes.fromhex", "bytearray.fromhex"), bytes.fromhex),
+    **dict.fromkeys(("bytes", "bytearray"), _bytes),
+    **dict.fromkeys(("list", "tuple"), tuple),
+    **dict.fromkeys(("zlib.decompress", "gzip.decompress"), _inflate),
+    **dict.fromkeys(("atob", "Base64.decode64", "base64_decode"), _unpadded),
+    "Buffer.from": lambda text, encoding: (
+        _unpadded(text) if encoding == "base64" else _decode(text, encoding)
+    ),
+    "codecs.decode": _decode,
     "str": _text,
     "int": _integer,
-    "chr": _chr,
-    "ord": _ord,
-    "map": _map,
+    "chr": chr,
+    "ord": ord,
+    "map": lambda function, values: tuple(map(function, values)),
     "range": _range,
-    "list": _elements,
-    "tuple": _elements,
-    "reversed": _reversed,
-    "os.path.join": _path_join,
-    # What other languages decode with takes text without its padding.
-    **dict.fromkeys(("atob", "Base64.decode64", "base64_decode"), _unpadded),
-    "Buffer.from": lambda text, encoding: _unpadded(text) if encoding == "base64" else _codec(text, encoding),
-    "String.fromCharCode": lambda *codes: "".join(map(_chr, codes)),
+    "reversed": lambda value: tuple(reversed(value)),
+    "os.path.join": lambda *parts: "/".join(part.rstrip("/") for part in parts),
+    "String.fromCharCode": lambda *codes: "".join(map(chr, codes)),
 }
-
-
-DEEPEST = 60
-STEPS_PER_FILE = 400_000
-CHARACTERS_PER_FILE = 32_000_000  # of long values
-LONG = 1_000
-_TOO_LONG = "what constants come to was not worked out any further: it takes too many steps or too much text"
-_TOO_DEEP = f"a constant put together in more than {DEEPEST} levels was not worked out"
-_TOO_LARGE = f"a decoded constant of more than {LARGEST:,} characters was not worked out"
+Locals = Mapping[str, object] | None
+_NOTHING: Final = object()
 
 
 class Lookup(Protocol):
@@ -320,9 +254,6 @@ class Lookup(Protocol):
         ...
 
 
-Locals = Mapping[str, object]
-
-
 class Folder:
     """Folds the expressions of one file. `fold` raises `UnknownValueError`.
 
@@ -330,17 +261,17 @@ class Folder:
     if that is not enough.
     """
 
-    def __init__(self, lookup: Lookup, granted: int = 0, unread: Unread | None = None) -> None:
-        self._lookup = lookup
+    def __init__(self, names: Lookup, granted: int = 0, unread: Unread | None = None) -> None:
+        self._names = names
         self._unread = unread or Unread()
         self._steps = STEPS_PER_FILE + granted
         self._characters = CHARACTERS_PER_FILE
         self._memo: dict[ast.AST, object] = {}
 
-    def fold(self, node: ast.expr, depth: int = 0, local: Locals | None = None) -> object:
+    def fold(self, node: ast.expr, depth: int = 0, local: Locals = None) -> object:
         """Return the value of a constant expression."""
         if isinstance(node, ast.Constant):
-            return within_limits(node.value)
+            return _within_limits(node.value)
         if local is None and node in self._memo:
             known = self._memo[node]
             if known is _NOTHING:
@@ -357,20 +288,12 @@ class Folder:
             self._memo[node] = _NOTHING  # ends for a name that is bound to itself
         try:
             if fold is not None:
-                value = within_limits(fold(self, node, depth + 1, local or {}))
+                value = _within_limits(fold(self, node, depth + 1, local))
                 if isinstance(value, str | bytes | tuple) and len(value) > LONG:
                     self._characters -= len(value)
         except TooLargeError:
             self._unread.note(_TOO_LARGE, node.lineno)
-        except (
-            UnknownValueError,
-            ValueError,
-            TypeError,
-            LookupError,
-            ArithmeticError,
-            zlib.error,
-            AttributeError,
-        ):
+        except _REFUSALS:
             pass
         if local is None:
             self._memo[node] = value
@@ -378,19 +301,17 @@ class Folder:
             raise UnknownValueError
         return value
 
-    def _name(self, node: ast.Name, depth: int, local: Locals) -> object:
-        if node.id in local:
-            return local[node.id]
-        return self._bound(node, depth, local)
+    def _all(self, nodes: Iterable[ast.expr], depth: int, local: Locals) -> list[Any]:
+        return [self.fold(node, depth, local) for node in nodes]
 
-    def _bound(self, node: ast.expr, depth: int, local: Locals) -> object:
-        values = self._lookup.values_of(node, depth)
-        if len(values) == 1:
-            return self.fold(values[0], depth)
-        raise UnknownValueError
+    def _bound(self, node: ast.Name | ast.Attribute, depth: int, local: Locals) -> object:
+        if local and isinstance(node, ast.Name) and node.id in local:
+            return local[node.id]
+        (value,) = self._names.values_of(node, depth)
+        return self.fold(value, depth)
 
     def _sequence(self, node: ast.Tuple | ast.List, depth: int, local: Locals) -> object:
-        return tuple(self.fold(element, depth, local or None) for element in node.elts[:LARGEST])
+        return tuple(self._all(node.elts[:LARGEST], depth, local))
 
     def _joined(self, node: ast.JoinedStr, depth: int, local: Locals) -> object:
         parts: list[str] = []
@@ -399,137 +320,91 @@ class Folder:
             if isinstance(part, ast.FormattedValue):
                 if part.format_spec is not None:
                     raise UnknownValueError
-                value = self.fold(part.value, depth, local or None)
-                parts.append(repr(text_safe(value)) if part.conversion == ord("r") else str(text_safe(value)))
+                value = _text_safe(self.fold(part.value, depth, local))
+                parts.append(repr(value) if part.conversion == ord("r") else str(value))
             else:
-                parts.append(str(text_safe(self.fold(part, depth, local or None))))
+                parts.append(str(self.fold(part, depth, local)))
             size += len(parts[-1])
-            if size > LARGEST:
-                raise UnknownValueError
+            _fits(size)
         return "".join(parts)
 
     def _binary(self, node: ast.BinOp, depth: int, local: Locals) -> object:
-        left = self.fold(node.left, depth, local or None)
-        right = self.fold(node.right, depth, local or None)
-        if isinstance(node.op, ast.Mod) and isinstance(left, str | bytes):
-            return percent(left, right)
-        if isinstance(node.op, ast.Mult):
-            return times(left, right)
-        if (
-            isinstance(node.op, ast.Add)
-            and type(left) is type(right)
-            and isinstance(left, str | bytes | tuple)
-        ):
-            return left + right  # type: ignore[operator]
-        operate = OPERATORS.get(type(node.op))
-        if operate is None or not isinstance(left, int | float) or not isinstance(right, int | float):
+        left, right = self._all((node.left, node.right), depth, local)
+        kind = type(node.op)
+        if kind is ast.Mod and isinstance(left, str):
+            return _percent(left, right)
+        if kind is ast.Mult:
+            return _times(left, right)
+        if kind is not ast.Add and not (isinstance(left, int | float) and isinstance(right, int | float)):
             raise UnknownValueError
-        if isinstance(node.op, ast.LShift) and right > 64:
-            raise UnknownValueError
-        return operate(left, right)
+        return _ARITHMETIC[kind](left, right)
 
     def _compare(self, node: ast.Compare, depth: int, local: Locals) -> object:
-        values = [self.fold(part, depth, local or None) for part in (node.left, *node.comparators)]
+        values = self._all((node.left, *node.comparators), depth, local)
         pairs = zip(values, node.ops, values[1:], strict=False)
         return all(COMPARISONS[type(op)](left, right) for left, op, right in pairs)
 
     def _unary(self, node: ast.UnaryOp, depth: int, local: Locals) -> object:
-        value = self.fold(node.operand, depth, local or None)
+        value: Any = self.fold(node.operand, depth, local)
         if isinstance(node.op, ast.Not):
             return not value
-        if not isinstance(value, int | float):
-            raise UnknownValueError
         if isinstance(node.op, ast.Invert):
-            return ~int(value)
-        return -value if isinstance(node.op, ast.USub) else value
+            return ~value
+        return -value if isinstance(node.op, ast.USub) else +value
 
     def _subscript(self, node: ast.Subscript, depth: int, local: Locals) -> object:
         if isinstance(node.value, ast.Dict):
-            key = self.fold(node.slice, depth, local or None)
+            key = self.fold(node.slice, depth, local)
             for each, value in zip(node.value.keys, node.value.values, strict=True):
-                if each is not None and self.fold(each, depth, local or None) == key:
-                    return self.fold(value, depth, local or None)
+                if each is not None and self.fold(each, depth, local) == key:
+                    return self.fold(value, depth, local)
             raise UnknownValueError
-        base = self.fold(node.value, depth, local or None)
-        if not isinstance(base, str | bytes | tuple):
-            raise UnknownValueError
+        base: Any = self.fold(node.value, depth, local)
         if isinstance(node.slice, ast.Slice):
-            ends = [
-                None if part is None else self.fold(part, depth, local or None)
-                for part in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            return base[slice(*ends)]  # type: ignore[arg-type]
-        index = self.fold(node.slice, depth, local or None)
-        if not isinstance(index, int):
-            raise UnknownValueError
-        return base[index]
+            bounds = (node.slice.lower, node.slice.upper, node.slice.step)
+            return base[slice(*(part and self.fold(part, depth, local) for part in bounds))]
+        return base[self.fold(node.slice, depth, local)]
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int, local: Locals) -> object:
-        if len(node.generators) != 1 or node.generators[0].ifs:
+        (loop,) = node.generators
+        if loop.ifs or not isinstance(loop.target, ast.Name):
             raise UnknownValueError
-        target, source = node.generators[0].target, node.generators[0].iter
-        if not isinstance(target, ast.Name):
-            raise UnknownValueError
-        values = self.fold(source, depth, local or None)
-        if not isinstance(values, str | bytes | tuple):
-            raise UnknownValueError
-        return tuple(self.fold(node.elt, depth, {**local, target.id: value}) for value in values)
+        values: Any = self.fold(loop.iter, depth, local)
+        return tuple(self.fold(node.elt, depth, {**(local or {}), loop.target.id: value}) for value in values)
 
     def _choice(self, node: ast.IfExp, depth: int, local: Locals) -> object:
-        test = self.fold(node.test, depth, local or None)
-        return self.fold(node.body if test else node.orelse, depth, local or None)
+        return self.fold(node.body if self.fold(node.test, depth, local) else node.orelse, depth, local)
 
     def _named(self, node: ast.NamedExpr, depth: int, local: Locals) -> object:
-        return self.fold(node.value, depth, local or None)
+        return self.fold(node.value, depth, local)
 
     def _call(self, node: ast.Call, depth: int, local: Locals) -> object:
-        keywords = {
-            item.arg: self.fold(item.value, depth, local or None) for item in node.keywords if item.arg
-        }
-        if isinstance(node.func, ast.Attribute):
-            done = self._method(node.func, node.args, keywords, depth, local)
-            if done is not _NOTHING:
-                return done
-        for name in self._lookup.names_of(node.func, depth):
-            function = FUNCTIONS.get(name)
-            if function is not None:
-                return function(*self._arguments(name, node.args, depth, local), **keywords)
+        keywords = {item.arg: self.fold(item.value, depth, local) for item in node.keywords if item.arg}
+        called = node.func
+        if isinstance(called, ast.Attribute) and (called.attr in _METHODS or called.attr in _PLAIN_METHODS):
+            try:
+                base = self.fold(called.value, depth, local)
+            except UnknownValueError:
+                base = None
+            if isinstance(base, str | bytes):
+                method = _METHODS.get(called.attr)
+                arguments = self._all(node.args, depth, local)
+                if method is not None:
+                    return method(base, *arguments, **keywords)
+                made = getattr(base, called.attr)(*arguments, **keywords)
+                return tuple(made) if isinstance(made, list) else made
+        for name in self._names.names_of(called, depth):
+            if name == "map":
+                function, values = node.args
+                (mapped,) = {"chr", "ord", "str", "int"}.intersection(self._names.names_of(function, depth))
+                return _FUNCTIONS[name](_FUNCTIONS[mapped], self.fold(values, depth, local))
+            if name in _FUNCTIONS:
+                return _FUNCTIONS[name](*self._all(node.args, depth, local), **keywords)
         raise UnknownValueError
-
-    def _arguments(self, name: str, nodes: Iterable[ast.expr], depth: int, local: Locals) -> list[object]:
-        arguments = list(nodes)
-        if name == "map" and len(arguments) == 2:
-            for called in self._lookup.names_of(arguments[0], depth):
-                if called in ("chr", "ord", "str", "int"):
-                    return [FUNCTIONS[called], self.fold(arguments[1], depth, local or None)]
-            raise UnknownValueError
-        return [self.fold(argument, depth, local or None) for argument in arguments]
-
-    def _method(
-        self,
-        function: ast.Attribute,
-        arguments: Sequence[ast.expr],
-        keywords: Mapping[str, object],
-        depth: int,
-        local: Locals,
-    ) -> object:
-        method = METHODS.get(function.attr)
-        if method is None:
-            return _NOTHING
-        try:
-            base = self.fold(function.value, depth, local or None)
-        except UnknownValueError:
-            return _NOTHING
-        if not isinstance(base, str | bytes):
-            return _NOTHING
-        return method(base, *(self.fold(each, depth, local or None) for each in arguments), **keywords)
-
-
-_NOTHING: Final = object()
 
 
 _FOLDS: Mapping[type[ast.AST], Callable[..., object]] = {
-    ast.Name: Folder._name,
+    ast.Name: Folder._bound,
     ast.Attribute: Folder._bound,
     ast.Tuple: Folder._sequence,
     ast.List: Folder._sequence,

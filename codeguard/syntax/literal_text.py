@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codeguard.corpus.patterns import lazy
 from codeguard.syntax.names import Names
 
 HOLE = "\0"
-_FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
-NUMERIC_FIELDS = frozenset("dioxXeEfFgG")
 _STEPS = 400  # steps per text
 STEPS_PER_FILE = 200_000
 STEPS_PER_NODE = 2
@@ -30,16 +27,6 @@ _KEEPING = frozenset(
         "safe_substitute",
     }
 )
-
-
-def written(names: Names, node: ast.expr) -> str:
-    """Return the text of a single expression; see `Writer.text`."""
-    return LiteralTexts(names).text(node)
-
-
-def fields(template: str) -> list[str]:
-    """Return the conversion types of the fields in a `%` template, such as `s` and `d`, in order."""
-    return _FIELD.findall(template.replace("%%", ""))
 
 
 class LiteralTexts:

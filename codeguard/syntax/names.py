@@ -85,14 +85,6 @@ class Names:
         found = self.names_of(call.func)  # same as `resolve`; the most frequent call
         return found[-1] if found else ""
 
-    def fold(self, node: ast.expr) -> object:
-        """Return the value of a constant expression: text, bytes, a number, a tuple, None or a boolean.
-
-        Raises:
-            UnknownValueError: the expression is not constant, or exceeds the limits (see `constants`).
-        """
-        return self._folder.fold(node)
-
     def constant(self, node: ast.expr | None, default: object = None) -> object:
         """Return the value of a constant expression, or `default` if it is missing or not constant."""
         if node is None:
@@ -139,17 +131,17 @@ class Names:
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function in which a node is evaluated."""
-        at: Scope | None = self.scopes.scope_of(node)
-        while at is not None and not isinstance(at.node, _FUNCTIONS):
-            at = at.parent
-        return at.node if at is not None and isinstance(at.node, _FUNCTIONS) else None
+        return self._around(node, _FUNCTIONS)  # type: ignore[return-value]
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the innermost class around a node."""
+        return self._around(node, (ast.ClassDef,))  # type: ignore[return-value]
+
+    def _around(self, node: ast.AST, kinds: tuple[type[ast.AST], ...]) -> ast.AST | None:
         at: Scope | None = self.scopes.scope_of(node)
-        while at is not None and not isinstance(at.node, ast.ClassDef):
+        while at is not None and not isinstance(at.node, kinds):
             at = at.parent
-        return at.node if at is not None and isinstance(at.node, ast.ClassDef) else None
+        return None if at is None else at.node
 
     def names_of(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
         """Return every dotted name that an expression may stand for, at most `MOST_NAMES`."""
@@ -171,11 +163,11 @@ class Names:
         self._memo[node] = found
         return found
 
-    def _fewer(self, found: Sequence[Choice], node: ast.AST) -> Sequence[Choice]:
-        """Return the parts of an expression that are followed: the most likely ones, which come last."""
-        if len(found) > MOST_PARTS:
+    def _of_all(self, parts: Sequence[ast.expr], node: ast.AST, depth: int) -> list[str]:
+        """Return the names of the parts that are followed: the most likely ones, which come last."""
+        if len(parts) > MOST_PARTS:
             self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
-        return found[-MOST_PARTS:]
+        return [name for part in parts[-MOST_PARTS:] for name in self.names_of(part, depth)]
 
     def values_of(self, node: ast.expr, depth: int = 0) -> list[ast.expr]:
         """Return the expressions that a name, or an attribute of `self`, is bound to.
@@ -257,10 +249,12 @@ class Names:
         return () if node is None or isinstance(node, ast.Constant) else self.names_of(node, depth)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Iterable[str]:
-        names: list[str] = []
-        for base in self.names_of(node.value, depth):
-            names += self._member(base, node.attr, depth)
-        return names
+        return self._members(node.value, node.attr, depth)
+
+    def _members(self, holder: ast.expr, attribute: str, depth: int) -> list[str]:
+        return [
+            name for base in self.names_of(holder, depth) for name in self._member(base, attribute, depth)
+        ]
 
     def _member(self, base: str, attribute: str, depth: int) -> Iterable[str]:
         if base in ("builtins", "__builtins__"):
@@ -276,10 +270,9 @@ class Names:
             return (f":{symbol}.{attribute}",)
         bound = self._attribute_bindings(base, attribute)
         if bound:
-            names: list[str] = []
-            for item in self._fewer(bound, bound[0].node):
-                names += self._of_binding(item, depth)
-            return names
+            if len(bound) > MOST_PARTS:
+                self.unread.note(_TOO_MANY, getattr(bound[0].node, "lineno", 0))
+            return [name for item in bound[-MOST_PARTS:] for name in self._of_binding(item, depth)]
         inherited: list[str] = []
         for parent in self._bases(symbol, depth):
             if parent.startswith(":"):
@@ -304,48 +297,33 @@ class Names:
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Iterable[str]:
         key = self.constant(node.slice)
-        if isinstance(node.value, ast.Call) or isinstance(key, str):
-            for base in self.names_of(node.value, depth):
-                if isinstance(key, str) and base in ("globals()", "locals()", "vars()"):
-                    return self._name(ast.Name(key, ast.Load(), lineno=_AT_THE_END, col_offset=0), depth)
-                if isinstance(key, str) and base == "sys.modules":
-                    return (key,)
-                if isinstance(key, str) and base.endswith(".__dict__"):
-                    return self._member(base.removesuffix(".__dict__"), key, depth)
-                if isinstance(key, str) and base in ("__builtins__", "builtins.__dict__"):
-                    return (key,)
-        held = self._held(node, depth)
-        if held is not None:
+        for base in self.names_of(node.value, depth):
+            if not isinstance(key, str):
+                break
+            if base in ("globals()", "locals()", "vars()"):
+                return self._name(ast.Name(key, ast.Load(), lineno=_AT_THE_END, col_offset=0), depth)
+            if base in ("sys.modules", "__builtins__", "builtins.__dict__"):
+                return (key,)
+            if base.endswith(".__dict__"):
+                return self._member(base.removesuffix(".__dict__"), key, depth)
+        values = self.values_of(node.value, depth)
+        held = values[0] if len(values) == 1 else node.value
+        if isinstance(held, ast.Dict | ast.List | ast.Tuple):
             return self._element(held, key, depth)
         return (f"{name.removesuffix('()')}[]()" for name in self.names_of(node.value, depth))
 
-    def _held(self, node: ast.Subscript, depth: int) -> ast.expr | None:
-        if isinstance(node.value, ast.Dict | ast.List | ast.Tuple):
-            return node.value
-        values = self.values_of(node.value, depth)
-        if len(values) == 1 and isinstance(values[0], ast.Dict | ast.List | ast.Tuple):
-            return values[0]
-        return None
-
     def _element(self, held: ast.expr, key: object, depth: int) -> Iterable[str]:
-        names: list[str] = []
+        chosen: list[ast.expr] = getattr(held, "elts", [])
         if isinstance(held, ast.Dict):
-            for each, value in zip(held.keys, held.values, strict=True):
-                if each is not None and (key is None or self.constant(each) == key):
-                    names += self.names_of(value, depth)
-        elif isinstance(held, ast.List | ast.Tuple):
-            chosen = held.elts
-            if isinstance(key, int) and -len(chosen) <= key < len(chosen):
-                chosen = [chosen[key]]
-            for value in self._fewer(chosen, held):
-                names += self.names_of(value, depth)
-        return names
+            pairs = zip(held.keys, held.values, strict=True)
+            chosen = [value for each, value in pairs if each and (key is None or self.constant(each) == key)]
+        elif isinstance(key, int) and -len(chosen) <= key < len(chosen):
+            chosen = [chosen[key]]
+        return self._of_all(chosen, held, depth)
 
     def _call(self, node: ast.Call, depth: int) -> Iterable[str]:
-        names: list[str] = []
-        for function in self.names_of(node.func, depth):
-            names += self._result(function, node, depth)
-        return names
+        functions = self.names_of(node.func, depth)
+        return [name for function in functions for name in self._result(function, node, depth)]
 
     def _result(self, function: str, node: ast.Call, depth: int) -> Iterable[str]:
         first = node.args[0] if node.args else None
@@ -353,10 +331,7 @@ class Names:
             attribute = self.text(node.args[1])
             if attribute is None:
                 return ("getattr()",)
-            names: list[str] = []
-            for base in self.names_of(first, depth):
-                names += self._member(base, attribute, depth)
-            return names
+            return self._members(first, attribute, depth)
         if function in _IMPORTING and first is not None:
             module = self.text(first)
             return (f"{function}()",) if module is None else (module,)
@@ -374,7 +349,7 @@ class Names:
         definition = self.definition(function)
         if isinstance(definition, _FUNCTIONS):
             return self._returns(definition, depth) or (f"{function}()",)
-        return (f"{function.removesuffix('()')}()",) if function.endswith("()") is False else (function,)
+        return (f"{function.removesuffix('()')}()",)
 
     def _got(self, node: ast.Call, holder: ast.expr, depth: int) -> Iterable[str]:
         """Resolve `operator.attrgetter("system")(os)`."""
@@ -395,18 +370,12 @@ class Names:
                     owner = self.function_of(node)
                     if owner is not None:
                         self._returned.setdefault(owner, []).append(node.value)
-        names: list[str] = []
-        for value in self._fewer(self._returned.get(function, []), function):
-            if not isinstance(value, ast.Constant):
-                names += self.names_of(value, depth)
-        return names
+        values = self._returned.get(function, [])
+        return self._of_all([item for item in values if not isinstance(item, ast.Constant)], function, depth)
 
     def _either(self, node: ast.IfExp | ast.BoolOp, depth: int) -> Iterable[str]:
         parts = node.values if isinstance(node, ast.BoolOp) else [node.orelse, node.body]
-        names: list[str] = []
-        for part in self._fewer(parts, node):
-            names += self.names_of(part, depth)
-        return names
+        return self._of_all(parts, node, depth)
 
     def _through(self, node: ast.Await | ast.NamedExpr, depth: int) -> Iterable[str]:
         return self.names_of(node.value, depth)

@@ -1,52 +1,56 @@
-"""Python's syntax tree from tree-sitter, for texts that this interpreter's own parser refuses.
+"""Python's syntax tree of texts that this interpreter's own parser refuses.
 
-A newer grammar than the interpreter's, Python 2, or a text with errors must not be a way around the analysis. The nodes
-are those of `ast`, so that nothing that reads them has to know which parser made them. What newer grammars add is
-expressed by older nodes: type parameters are left out, `type X = …` is an assignment. Statements with errors are left
-out and their lines listed.
+A newer grammar than the interpreter's, Python 2, or a text with errors must not be a way around the analysis.
+tree-sitter finds the statements; Python's parser reads each by itself at its place, a compound one without its blocks,
+which are read in turn. What it refuses is written as it accepts it (`_RULES`) and tried again: type parameters are left
+out, `type X = …` is an assignment, `print a` a call. Statements with errors are left out and their lines listed.
 """
 
 from __future__ import annotations
 
 import ast
+import keyword
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from codeguard.corpus import syntax
 from codeguard.corpus.chunking.parsing import syntax_root
-from codeguard.corpus.syntax import MOST_PARTS
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 Ranges = list[tuple[int, int]]
-_T = TypeVar("_T", bound=ast.AST)
 
-DEEPEST = 150  # nesting of expressions and blocks; a level takes some six frames of the interpreter's stack
+DEEPEST = 150  # nesting of blocks, and of expressions that are rewritten
+LONGEST_CHAIN = 100  # of a + b + c, a.b.c and a(b)(c), which nest to the left: the rest is read by itself
 MOST_PARSES = 40  # of one text
 MOST_BLANKED = 16  # lines that are left out, one after the other, to read what follows them
-_OPERATORS: dict[str, ast.operator] = {
-    "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(), "%": ast.Mod(),
-    "**": ast.Pow(), "@": ast.MatMult(), "<<": ast.LShift(), ">>": ast.RShift(), "&": ast.BitAnd(),
-    "|": ast.BitOr(), "^": ast.BitXor(),
-}  # fmt: skip
-_UNARY: dict[str, ast.unaryop] = {"+": ast.UAdd(), "-": ast.USub(), "~": ast.Invert()}
-_COMPARISONS: dict[str, ast.cmpop] = {
-    "<": ast.Lt(), "<=": ast.LtE(), ">": ast.Gt(), ">=": ast.GtE(), "==": ast.Eq(), "!=": ast.NotEq(),
-    "<>": ast.NotEq(), "in": ast.In(), "not in": ast.NotIn(), "is": ast.Is(), "is not": ast.IsNot(),
-}  # fmt: skip
-_CONSTANTS = {"true": True, "false": False, "none": None, "ellipsis": ...}
+_COMPOUND = frozenset(
+    {"if_statement", "for_statement", "while_statement", "try_statement", "with_statement", "match_statement",
+     "function_definition", "class_definition", "decorated_definition"}
+)  # fmt: skip
+_CLAUSES = frozenset(
+    {"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause", "case_clause"}
+)
+_REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError)
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
+_CHAINS = frozenset({"binary_operator", "attribute", "subscript", "call"})
 
 
 def parse_with_errors(text: str) -> tuple[ast.Module, Ranges]:
     """Return a module of the statements that could be read, and the lines of the rest (1-based, inclusive).
 
-    The positions are those of `ast`: lines end as Python's do, columns count UTF-8 bytes.
+    The positions are those of `ast`: lines end as Python's do, columns count UTF-8 bytes. In a statement that had to be
+    rewritten they are those of the rewritten text.
     """
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     reader = _Reader(plain.encode("utf-8", "replace"))
-    body = reader.read(0, plain.count("\n") + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        body = reader.read(0, plain.count("\n") + 1)
     return ast.Module(body, []), _merged(reader.unread)
 
 
@@ -74,7 +78,7 @@ class _Reader:
             line = _swallowing(root)
             if line is None:
                 break
-            first = _start_of(source, line)
+            first = sum(len(item) + 1 for item in source.split(b"\n", line)[:line])
             last = source.find(b"\n", first)
             last = len(source) if last < 0 else last
             if not source[first:last].strip():
@@ -85,7 +89,7 @@ class _Reader:
                 break
             self.unread.append((line + 1, line + 1))
             root = again
-        builder = _Builder()
+        builder = _Builder(bytes(source))
         body = builder.statements(root)
         self.unread += [*builder.unread, *_unrecognized(root)]
         return body
@@ -103,13 +107,17 @@ def _language() -> Language:
     return Language(tree_sitter_python.language())
 
 
+def _is_statement(node: Node) -> bool:
+    return node.type.endswith(("_statement", "_definition"))
+
+
 def _swallowing(root: Node) -> int | None:
     """Return the line (0-based) of the first error that goes on over later lines; None if there is none."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR":
-            wrong = next((item for item in node.children if item.type not in _STATEMENTS), node)
+            wrong = next((item for item in node.children if not _is_statement(item)), node)
             if node.end_point[0] > wrong.start_point[0] and node.end_point[1]:
                 return wrong.start_point[0]
         if node.has_error:
@@ -117,53 +125,26 @@ def _swallowing(root: Node) -> int | None:
     return None
 
 
-def _start_of(source: bytes | bytearray, line: int) -> int:
-    at = 0
-    for _ in range(line):
-        at = source.index(b"\n", at) + 1
-    return at
-
-
 class _UnreadableError(Exception):
-    """A statement holds what the grammar did not recognize."""
-
-
-def _named(node: Node) -> list[Node]:
-    """Return the parts of a node without punctuation and comments."""
-    return [item for item in node.named_children if item.type not in ("comment", "line_continuation")]
-
-
-def _field(node: Node, name: str) -> Node:
-    found = node.child_by_field_name(name)
-    if found is None:
-        raise _UnreadableError
-    return found
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def _has(node: Node, word: str) -> bool:
-    return any(item.type == word for item in node.children)
+    """A statement that Python's parser refuses, however it is written."""
 
 
 class _Builder:
-    """Makes nodes; `unread` are the lines of what could not be read."""
+    """Reads the statements of a parsed text; `unread` are the lines of what could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: bytes) -> None:
         self.unread: Ranges = []
+        self._source = source
         self._depth = 0
         self._made: dict[int, list[ast.stmt]] = {}
-
-    # Statements
+        self._mark = "hole"  # begins the names that stand for expressions which are read by themselves
+        while self._mark.encode() in source:
+            self._mark += "_"
+        self._holes: list[tuple[Node, int]] = []
 
     def statements(self, block: Node) -> list[ast.stmt]:
         """Return the statements of a block."""
-        found: list[ast.stmt] = []
-        for node in block.children:
-            found += self._statement(node)
-        return found
+        return [made for node in block.children for made in self._statement(node)]
 
     def _statement(self, node: Node) -> list[ast.stmt]:
         # What stands in a statement that turns out to be unreadable is visited again: without this record,
@@ -176,15 +157,18 @@ class _Builder:
     def _read(self, node: Node) -> list[ast.stmt]:
         if not node.is_named or node.type in ("comment", "line_continuation"):
             return []
-        make = _STATEMENTS.get(node.type)
-        broken = node.has_error and node.type not in _COMPOUND
-        if make is None or broken or self._depth > DEEPEST:
+        compound = node.type in _COMPOUND
+        if not _is_statement(node) or (node.has_error and not compound) or self._depth > DEEPEST:
             return self._pieces(node)
         self._depth += 1
         try:
-            made = [*make(self, node)]
-            return [_ended(item) for item in made] if node.type in _COMPOUND else made
-        except (_UnreadableError, RecursionError):
+            made = self._parsed(node)
+            if compound:
+                self._fill(made[0], list(_blocks(node))[::-1])
+                wrong = [item for item in node.children if item.type == "ERROR"]
+                made += [found for item in wrong for found in self._pieces(item)]
+            return made
+        except (_UnreadableError, RecursionError, IndexError):
             return self._pieces(node)
         finally:
             self._depth -= 1
@@ -196,665 +180,209 @@ class _Builder:
         self.unread.append((node.start_point[0] + 1, node.start_point[0] + 1))
         while waiting:
             item = waiting.pop()
-            if item.type in _STATEMENTS and self._depth <= DEEPEST:
+            if _is_statement(item) and self._depth <= DEEPEST:
                 self._depth += 1
                 found += self._statement(item)
                 self._depth -= 1
             elif item.type == "call" and not item.has_error:
-                found += self._loose(item)
+                try:
+                    found += self._parsed(item)
+                except (_UnreadableError, RecursionError):
+                    continue
             else:
                 waiting += reversed(item.children)
         return found
 
-    def _loose(self, node: Node) -> list[ast.stmt]:
-        try:
-            return [_at(ast.Expr(self.expression(node)), node)]
-        except (_UnreadableError, RecursionError):
-            return []
-
-    def _body(self, node: Node | None) -> list[ast.stmt]:
-        if node is None:
-            raise _UnreadableError
-        found = self.statements(node)
-        return found or [_at(ast.Pass(), node)]
-
-    def _block_of(self, node: Node) -> Node:
-        """Return the block of a clause, whose field has several names and sometimes none."""
-        return next(item for item in reversed(node.children) if item.type == "block")
-
-    def _orelse(self, node: Node) -> list[ast.stmt]:
-        found = next((item for item in node.children if item.type == "else_clause"), None)
-        return [] if found is None else self._body(self._block_of(found))
-
-    def _expression_statement(self, node: Node) -> Iterator[ast.stmt]:
-        parts = _named(node)
-        first = parts[0]
-        if len(parts) > 1 or _has(node, ","):
-            yield _at(ast.Expr(self._sequence(node)), node)
-        elif first.type == "assignment":
-            yield self._assignment(first)
-        elif first.type == "augmented_assignment":
-            operator = _OPERATORS.get(_text(_field(first, "operator"))[:-1])
-            if operator is None:
-                raise _UnreadableError
-            target = self._target(_field(first, "left"))
-            value = self.expression(_field(first, "right"))
-            yield _at(ast.AugAssign(target, operator, value), first)  # type: ignore[arg-type]
-        else:
-            yield _at(ast.Expr(self.expression(first)), node)
-
-    def _assignment(self, node: Node) -> ast.stmt:
-        kind = node.child_by_field_name("type")
-        value = node.child_by_field_name("right")
-        if kind is not None:
-            left = _field(node, "left")
-            target = self._target(left)
-            inner = target.elts[0] if isinstance(target, ast.Tuple) and not _has(left, ",") else target
-            if not isinstance(inner, ast.Name | ast.Attribute | ast.Subscript):
-                raise _UnreadableError
-            given = None if value is None else self.expression(value)
-            return _at(
-                ast.AnnAssign(
-                    inner, self.expression(kind), given, int(inner is target and isinstance(inner, ast.Name))
-                ),
-                node,
-            )
-        targets = [self._target(_field(node, "left"))]
-        while value is not None and value.type == "assignment" and value.child_by_field_name("type") is None:
-            targets.append(self._target(_field(value, "left")))
-            value = value.child_by_field_name("right")
-        if value is None:
-            raise _UnreadableError
-        return _at(ast.Assign(targets, self.expression(value)), node)
-
-    def _type_alias(self, node: Node) -> Iterator[ast.stmt]:
-        name = _named(_field(node, "left"))[0]
-        if name.type == "generic_type":
-            name = _named(name)[0]
-        if name.type != "identifier":  # the grammar takes `type(a).b = c` for an alias
-            raise _UnreadableError
-        value = self.expression(_field(node, "right"))
-        yield _at(ast.Assign([_at(ast.Name(_text(name), ast.Store()), name)], value), node)
-
-    def _import(self, node: Node) -> Iterator[ast.stmt]:
-        yield _at(ast.Import([self._alias(item) for item in _named(node)]), node)
-
-    def _import_from(self, node: Node) -> Iterator[ast.stmt]:
-        names = [self._alias(item) for item in node.children_by_field_name("name")]
-        wildcard = next((item for item in node.children if item.type == "wildcard_import"), None)
-        if wildcard is not None:
-            names = [_at(ast.alias("*"), wildcard)]
-        whence = node.child_by_field_name("module_name")
-        level, module = 0, "__future__" if whence is None else _dotted(whence)
-        if whence is not None and whence.type == "relative_import":
-            level = _text(whence.children[0]).count(".")
-            module = _dotted(whence.children[1]) if len(whence.children) > 1 else ""
-        yield _at(ast.ImportFrom(module or None, names, level), node)
-
-    def _alias(self, node: Node) -> ast.alias:
-        if node.type == "aliased_import":
-            return _at(ast.alias(_dotted(_field(node, "name")), _text(_field(node, "alias"))), node)
-        return _at(ast.alias(_dotted(node)), node)
-
-    def _print(self, node: Node) -> Iterator[ast.stmt]:
-        arguments = [self.expression(item) for item in node.children_by_field_name("argument")]
-        keywords = [
-            ast.keyword("file", self.expression(_named(item)[0]))
-            for item in node.children
-            if item.type == "chevron"
-        ]
-        call = ast.Call(_at(ast.Name("print", ast.Load()), node.children[0]), arguments, keywords)
-        yield _at(ast.Expr(_at(call, node)), node)
-
-    def _exec(self, node: Node) -> Iterator[ast.stmt]:
-        arguments = [self.expression(item) for item in _named(node)]
-        call = ast.Call(_at(ast.Name("exec", ast.Load()), node.children[0]), arguments, [])
-        yield _at(ast.Expr(_at(call, node)), node)
-
-    def _return(self, node: Node) -> Iterator[ast.stmt]:
-        parts = _named(node)
-        yield _at(ast.Return(self.expression(parts[0]) if parts else None), node)
-
-    def _delete(self, node: Node) -> Iterator[ast.stmt]:
-        part = _named(node)[0]
-        listed = _named(part) if part.type == "expression_list" else [part]
-        yield _at(ast.Delete([_context(self.expression(item), ast.Del()) for item in listed]), node)
-
-    def _raise(self, node: Node) -> Iterator[ast.stmt]:
-        cause = node.child_by_field_name("cause")
-        parts = [item for item in _named(node) if item != cause]
-        raised = self.expression(parts[0]) if parts else None
-        yield _at(ast.Raise(raised, None if cause is None else self.expression(cause)), node)
-
-    def _assert(self, node: Node) -> Iterator[ast.stmt]:
-        parts = [self.expression(item) for item in _named(node)]
-        yield _at(ast.Assert(parts[0], parts[1] if len(parts) > 1 else None), node)
-
-    def _scope(self, node: Node) -> Iterator[ast.stmt]:
-        kind = ast.Global if node.type == "global_statement" else ast.Nonlocal
-        yield _at(kind([_text(item) for item in _named(node)]), node)
-
-    def _word(self, node: Node) -> Iterator[ast.stmt]:
-        made: dict[str, type[ast.stmt]] = {"pass": ast.Pass, "break": ast.Break, "continue": ast.Continue}
-        yield _at(made[node.type.partition("_")[0]](), node)
-
-    def _if(self, node: Node) -> Iterator[ast.stmt]:
-        first = self._branch(node, node)
-        last = first
-        for clause in node.children_by_field_name("alternative"):
-            if clause.type == "elif_clause":
-                branch = self._branch(clause, node)
-                last.orelse = [branch]
-                last = branch
-            else:
-                last.orelse = self._body(self._block_of(clause))
-        yield first
-
-    def _branch(self, node: Node, whole: Node) -> ast.If:
-        test = self.expression(_field(node, "condition"))
-        return _at(ast.If(test, self._body(node.child_by_field_name("consequence")), []), node, whole)
-
-    def _for(self, node: Node) -> Iterator[ast.stmt]:
-        kind = ast.AsyncFor if node.children[0].type == "async" else ast.For
-        target, items = self._target(_field(node, "left")), self.expression(_field(node, "right"))
-        body = self._body(node.child_by_field_name("body"))
-        yield _at(kind(target, items, body, self._orelse(node)), node)
-
-    def _while(self, node: Node) -> Iterator[ast.stmt]:
-        test = self.expression(_field(node, "condition"))
-        yield _at(ast.While(test, self._body(node.child_by_field_name("body")), self._orelse(node)), node)
-
-    def _try(self, node: Node) -> Iterator[ast.stmt]:
-        handlers: list[ast.ExceptHandler] = []
-        final: list[ast.stmt] = []
-        star = False
-        body = self._body(node.child_by_field_name("body"))
-        for clause in node.children:
-            if clause.type in ("except_clause", "except_group_clause"):
-                star = star or _has(clause, "*") or clause.type == "except_group_clause"
-                handlers.append(self._handler(clause))
-            elif clause.type == "finally_clause":
-                final = self._body(self._block_of(clause))
-        made = ast.TryStar if star else ast.Try
-        yield _at(made(body, handlers, self._orelse(node), final), node)
-
-    def _handler(self, node: Node) -> ast.ExceptHandler:
-        caught = node.children_by_field_name("value") or [
-            item for item in _named(node) if item.type not in ("block", "ERROR")
-        ]
-        name: str | None = None
-        kind: ast.expr | None = None
-        if len(caught) == 1 and caught[0].type == "as_pattern":
-            kind = self.expression(caught[0].children[0])
-            name = _text(caught[0].children[-1])
-        elif caught:
-            types = [self.expression(item) for item in caught]
-            kind = types[0] if len(types) == 1 else _at(ast.Tuple(types, ast.Load()), caught[0], caught[-1])
-        return _at(ast.ExceptHandler(kind, name, self._body(self._block_of(node))), node)
-
-    def _with(self, node: Node) -> Iterator[ast.stmt]:
-        kind = ast.AsyncWith if node.children[0].type == "async" else ast.With
-        clause = next(item for item in node.children if item.type == "with_clause")
-        items: list[ast.withitem] = []
-        for item in _named(clause):
-            value = _field(item, "value")
-            if value.type == "as_pattern":
-                target = _context(self.expression(_named(_field(value, "alias"))[0]), ast.Store())
-                items.append(ast.withitem(self.expression(value.children[0]), target))
-            else:
-                items.append(ast.withitem(self.expression(value), None))
-        yield _at(kind(items, self._body(node.child_by_field_name("body"))), node)
-
-    def _function(self, node: Node, decorators: Sequence[ast.expr] = ()) -> Iterator[ast.stmt]:
-        kind = ast.AsyncFunctionDef if node.children[0].type == "async" else ast.FunctionDef
-        returned = node.child_by_field_name("return_type")
-        given = self._parameters(_field(node, "parameters"))
-        result = None if returned is None else self.expression(returned)
-        body = self._body(node.child_by_field_name("body"))
-        yield _at(kind(_text(_field(node, "name")), given, body, [*decorators], result), node)
-
-    def _class(self, node: Node, decorators: Sequence[ast.expr] = ()) -> Iterator[ast.stmt]:
-        bases = node.child_by_field_name("superclasses")
-        arguments, keywords = ([], []) if bases is None else self._arguments(bases)
-        body = self._body(node.child_by_field_name("body"))
-        yield _at(ast.ClassDef(_text(_field(node, "name")), arguments, keywords, body, [*decorators]), node)
-
-    def _decorated(self, node: Node) -> Iterator[ast.stmt]:
-        decorators = [self.expression(_named(item)[0]) for item in node.children if item.type == "decorator"]
-        definition = _field(node, "definition")
-        make = self._class if definition.type == "class_definition" else self._function
-        yield from make(definition, decorators)
-
-    def _match(self, node: Node) -> Iterator[ast.stmt]:
-        subjects = [self.expression(item) for item in node.children_by_field_name("subject")]
-        subject = subjects[0]
-        commas = [item for item in node.children if item.type == ","]
-        if commas:
-            first, last = (
-                node.children_by_field_name("subject")[0],
-                node.children_by_field_name("subject")[-1],
-            )
-            subject = _at(
-                ast.Tuple(subjects, ast.Load()), first, max(last, commas[-1], key=lambda item: item.end_byte)
-            )
-        cases = []
-        for clause in _named(_field(node, "body")):
-            if clause.type != "case_clause":
-                raise _UnreadableError
-            listed = [item for item in clause.children if item.type == "case_pattern"]
-            pattern = self._pattern(listed[0])
-            commas = [item for item in clause.children if item.type == ","]
-            if commas:
-                last = max(listed[-1], commas[-1], key=lambda item: item.end_byte)
-                pattern = _at(ast.MatchSequence([self._pattern(item) for item in listed]), listed[0], last)
-            guard = clause.child_by_field_name("guard")
-            test = None if guard is None else self.expression(_named(guard)[0])
-            cases.append(ast.match_case(pattern, test, self._body(clause.child_by_field_name("consequence"))))
-        yield _at(ast.Match(subject, cases), node)
-
-    def _pattern(self, node: Node) -> ast.pattern:
-        parts = _named(node)
-        if node.type == "case_pattern":
-            inner = parts[0] if parts else node.children[-1]
-            if len(node.children) == 2 and node.children[0].type == "-":
-                return _at(ast.MatchValue(self._negated(node, parts[0])), node)
-            return self._pattern(inner)
-        if node.type == "as_pattern":
-            return _at(ast.MatchAs(self._pattern(parts[0]), _text(parts[-1])), node)
-        if node.type == "union_pattern":
-            options = [item for item in node.children if item.type not in ("|", "comment")]
-            return _at(ast.MatchOr([self._pattern(item) for item in options]), node)
-        if node.type in ("list_pattern", "tuple_pattern"):
-            if node.type == "tuple_pattern" and len(parts) == 1 and not _has(node, ","):
-                return self._pattern(parts[0])
-            return _at(ast.MatchSequence([self._pattern(item) for item in parts]), node)
-        if node.type == "splat_pattern":
-            name = _text(node.children[-1])
-            return _at(ast.MatchStar(None if name == "_" else name), node)
-        if node.type == "dict_pattern":
-            keys = [self._key(item) for item in node.children_by_field_name("key")]
-            values = [self._pattern(item) for item in node.children_by_field_name("value")]
-            rest = next((_text(item.children[-1]) for item in parts if item.type == "splat_pattern"), None)
-            return _at(ast.MatchMapping(keys, values, rest), node)
-        if node.type == "class_pattern":
-            return self._class_pattern(node, parts)
-        if node.type == "_":
-            return _at(ast.MatchAs(), node)
-        if node.type in ("true", "false", "none"):
-            return _at(ast.MatchSingleton(_CONSTANTS[node.type]), node)  # type: ignore[arg-type]
-        if node.type == "dotted_name":
-            name = _text(node)
-            if "." not in name:
-                return _at(ast.MatchAs(None, None if name == "_" else name), node)
-        return _at(ast.MatchValue(self._key(node)), node)
-
-    def _key(self, node: Node) -> ast.expr:
-        if node.type == "dotted_name":
-            return self._dotted_expression(node)
-        if node.type == "complex_pattern":
-            *signs, left, operator, right = node.children
-            real = self._negated(node, left) if signs else self.expression(left)
-            if signs:
-                _at(real, signs[0], left)
-            return _at(ast.BinOp(real, _OPERATORS[operator.type], self.expression(right)), node)
-        return self.expression(node)
-
-    def _class_pattern(self, node: Node, parts: Sequence[Node]) -> ast.pattern:
-        plain: list[ast.pattern] = []
-        names: list[str] = []
-        values: list[ast.pattern] = []
-        for item in parts[1:]:
-            inner = _named(item)[0] if _named(item) else item
-            if inner.type != "keyword_pattern":
-                plain.append(self._pattern(item))
+    def _fill(self, node: Any, blocks: list[Node]) -> None:
+        """Put blocks (the first one last) in the places of a compound statement, which ends where the last one does."""
+        for held in list(vars(node).values()):
+            if not isinstance(held, list) or not held or not isinstance(held[0], _HOLDERS):
                 continue
-            names.append(_text(inner.children[0]))
-            value = inner.children[-1]
-            if inner.children[-2].type == "-":
-                values.append(_at(ast.MatchValue(self._negated(inner, value)), value))
+            if isinstance(held[0], ast.Pass):
+                held[:] = self.statements(blocks.pop()) or held
             else:
-                values.append(self._pattern(value))
-        return _at(ast.MatchClass(self._dotted_expression(parts[0]), plain, names, values), node)
+                for item in held:  # an `elif`, handlers, cases
+                    self._fill(item, blocks)
+            last = held[-1].body[-1] if isinstance(held[-1], ast.match_case) else held[-1]
+            node.end_lineno, node.end_col_offset = last.end_lineno, last.end_col_offset
 
-    def _negated(self, node: Node, value: Node) -> ast.expr:
-        return _at(ast.UnaryOp(ast.USub(), self.expression(value)), node)
-
-    def _dotted_expression(self, node: Node) -> ast.expr:
-        parts = _named(node)
-        made: ast.expr = _at(ast.Name(_text(parts[0]), ast.Load()), parts[0])
-        for item in parts[1:]:
-            made = _at(ast.Attribute(made, _text(item), ast.Load()), node, item)
-        return made
-
-    # Expressions
-
-    def expression(self, node: Node) -> ast.expr:
-        """Return an expression.
-
-        Raises:
-            _UnreadableError: it holds something that is no expression, or is nested too deeply.
-        """
-        make = _EXPRESSIONS.get(node.type)
-        if make is None or node.is_missing or self._depth > DEEPEST:
-            raise _UnreadableError
-        self._depth += 1
+    def _parsed(self, node: Node) -> list[ast.stmt]:
+        """Return a statement or an expression, with `pass` for its blocks."""
+        line = self._source.rfind(b"\n", 0, node.start_byte) + 1
+        before = self._source[line : node.start_byte]
+        before = b" " * len(before) if before.strip() else before
+        if node.type != "print_statement":  # `print >>f, x` is an expression as well
+            with suppress(*_REFUSALS):
+                return self._tree(node, before, self._outline(node, before))
+        self._holes = []
         try:
-            return make(self, node)
-        finally:
-            self._depth -= 1
-
-    def _target(self, node: Node) -> ast.expr:
-        return _context(self.expression(node), ast.Store())
-
-    def _name(self, node: Node) -> ast.expr:
-        return _at(ast.Name(_text(node), ast.Load()), node)
-
-    def _number(self, node: Node) -> ast.expr:
-        text = _text(node)
-        old = text[:1] == "0" and text.isdigit() and text.strip("0")  # Python 2: 0777
-        try:
-            value = int(text, 8) if old else ast.literal_eval(text.rstrip("lL"))
-        except (ValueError, SyntaxError):
-            raise _UnreadableError from None
-        return _at(ast.Constant(value), node)
-
-    def _constant(self, node: Node) -> ast.expr:
-        return _at(ast.Constant(_CONSTANTS[node.type]), node)
-
-    def _string(self, node: Node) -> ast.expr:
-        return self._joined(node, [node])
-
-    def _concatenated(self, node: Node) -> ast.expr:
-        return self._joined(node, _named(node))
-
-    def _joined(self, node: Node, strings: Iterable[Node]) -> ast.expr:
-        """Return the constant or the f-string that neighboring literals make."""
-        parts: list[ast.expr] = []
-        plain: list[str] = []
-        octets: list[bytes] = []
-        formatted = False
-        for item in strings:
-            prefix = _text(item.children[0]).rstrip("\"'`").lower()
-            if "f" not in prefix and "t" not in prefix:
-                value = _literal(item)
-                if isinstance(value, bytes):
-                    octets.append(value)
+            made = self._tree(node, before, self._rewritten(node, before, 0, 0))
+            inner: dict[str, ast.expr] = {}
+            trees: list[ast.AST] = [*made]
+            for number, (hole, nested) in enumerate(self._holes):  # grows
+                text = b"(\n" + b" " * hole.start_point[1] + self._rewritten(hole, b"", nested, 0) + b"\n)"
+                tree = syntax.parse(text.decode())
+                trees.append(ast.increment_lineno(tree, hole.start_point[0] - 1))
+                inner[f"{self._mark}{number}"] = tree.body[0].value  # type: ignore[attr-defined]
+        except _REFUSALS as error:
+            raise _UnreadableError from error
+        for parent in (item for tree in trees for item in ast.walk(tree)) if inner else ():
+            for name, value in ast.iter_fields(parent):
+                if isinstance(value, list):
+                    value[:] = [inner.get(getattr(item, "id", ""), item) for item in value]
                 else:
-                    plain.append(value)
-                continue
-            formatted = True
-            for part in item.children[1:-1]:
-                if part.type != "interpolation":
-                    plain.append(_unescaped(_text(part), "r" in prefix))
-                    continue
-                plain += self._debugged(part)
-                parts += _flushed(plain, node)
-                parts.append(self._interpolation(part, "r" in prefix))
-        if formatted:
-            return _at(ast.JoinedStr([*parts, *_flushed(plain, node)]), node)
-        return _at(ast.Constant(b"".join(octets) if octets else "".join(plain)), node)
-
-    def _debugged(self, node: Node) -> Iterator[str]:
-        """Yield the text that `{x=}` writes in front of the value."""
-        signs = [item for item in node.children if item.type == "="]
-        if signs:
-            start = node.start_byte + 1
-            whole = node.text or b""
-            end = signs[0].end_byte - start + 1
-            after = whole[end:]
-            yield (whole[1:end] + after[: len(after) - len(after.lstrip())]).decode("utf-8", "replace")
-
-    def _interpolation(self, node: Node, raw: bool) -> ast.expr:
-        how = node.child_by_field_name("type_conversion")
-        wanted = node.child_by_field_name("format_specifier")
-        shown = ord(_text(how)[1]) if how is not None else -1
-        if how is None and wanted is None and _has(node, "="):
-            shown = ord("r")
-        specification = None if wanted is None else self._format(wanted, raw)
-        value = self.expression(_field(node, "expression"))
-        return _at(ast.FormattedValue(value, shown, specification), node)
-
-    def _format(self, node: Node, raw: bool) -> ast.JoinedStr:
-        source = node.text or b""
-        parts: list[ast.expr] = []
-        at = node.start_byte + 1
-        for item in node.children[1:]:
-            if item.type not in ("format_expression", "interpolation"):
-                continue
-            before = source[at - node.start_byte : item.start_byte - node.start_byte].decode(
-                "utf-8", "replace"
-            )
-            parts += _flushed([_unescaped(before, raw)], node)
-            parts.append(self._interpolation(item, raw))
-            at = item.end_byte
-        parts += _flushed([_unescaped(source[at - node.start_byte :].decode("utf-8", "replace"), raw)], node)
-        return _at(ast.JoinedStr(parts), node)
-
-    def _binary(self, node: Node) -> ast.expr:
-        """Return an arithmetic expression; chains like a + b + c, which nest to the left, take no stack."""
-        chain: list[Node] = []
-        at = node
-        while at.type == "binary_operator":
-            chain.append(at)
-            at = _field(at, "left")
-        made = self.expression(at)
-        for item in reversed(chain):
-            operator = _OPERATORS.get(_field(item, "operator").type)
-            if operator is None:
-                raise _UnreadableError
-            made = _at(ast.BinOp(made, operator, self.expression(_field(item, "right"))), item)
+                    setattr(parent, name, inner.get(getattr(value, "id", ""), value))
         return made
 
-    def _boolean(self, node: Node) -> ast.expr:
-        word = _field(node, "operator").type
-        values: list[ast.expr] = []
-        at = node
-        while at.type == "boolean_operator" and _field(at, "operator").type == word:
-            values.append(self.expression(_field(at, "right")))
-            at = _field(at, "left")
-        values.append(self.expression(at))
-        return _at(ast.BoolOp(ast.And() if word == "and" else ast.Or(), values[::-1]), node)
+    def _tree(self, node: Node, before: bytes, text: bytes) -> list[ast.stmt]:
+        """Return what a text at the place of a node comes to."""
+        opening = b"if 1:\n" + before if before else b""
+        tree = syntax.parse((opening + text).decode())
+        ast.increment_lineno(tree, node.start_point[0] - bool(before))
+        return tree.body[0].body if before else tree.body  # type: ignore[attr-defined]
 
-    def _unary(self, node: Node) -> ast.expr:
-        return _at(
-            ast.UnaryOp(_UNARY[_field(node, "operator").type], self.expression(_field(node, "argument"))),
-            node,
-        )
+    def _outline(self, node: Node, before: bytes) -> bytes:
+        """Return a statement as it is written, without its blocks."""
+        if node.type in _COMPOUND or node.type in _CLAUSES or node.type == "block":
+            return self._joined(node, before, lambda item: self._outline(item, before))
+        return self._source[node.start_byte : node.end_byte]
 
-    def _not(self, node: Node) -> ast.expr:
-        return _at(ast.UnaryOp(ast.Not(), self.expression(_field(node, "argument"))), node)
+    def _joined(self, node: Node, before: bytes, write: Callable[[Node], bytes]) -> bytes:
+        """Return the text of a node from those of its parts, on as many lines."""
+        parts: list[bytes] = []
+        at = node.start_byte
+        children = node.children
+        for index, child in enumerate(children):
+            if child.start_byte < at:
+                continue
+            between = self._source[at : child.start_byte]
+            if child.type in _CLAUSES and node.type != "block" and b"\n" in between:
+                between = b"\n" * between.count(b"\n") + before
+            parts += [between, write(child)]
+            at = child.end_byte
+            block = next((item for item in children[index + 1 :] if item.type == "block"), None)
+            if child.type == ":" and block is not None and node.type != "match_statement":
+                lines = self._source.count(b"\n", at, block.end_byte)
+                parts.append(b" pass" + b"\n" * lines)
+                at = block.end_byte
+        return b"".join([*parts, self._source[at : node.end_byte]])
 
-    def _comparison(self, node: Node) -> ast.expr:
-        operators = [_COMPARISONS[item.type] for item in node.children_by_field_name("operators")]
-        values = [self.expression(item) for item in _named(node) if item.type not in _COMPARISONS]
-        return _at(ast.Compare(values[0], operators, values[1:]), node)
-
-    def _lambda(self, node: Node) -> ast.expr:
-        given = node.child_by_field_name("parameters")
-        parameters = self._parameters(given) if given is not None else _no_parameters()
-        return _at(ast.Lambda(parameters, self.expression(_field(node, "body"))), node)
-
-    def _conditional(self, node: Node) -> ast.expr:
-        body, test, other = (self.expression(item) for item in _named(node))
-        return _at(ast.IfExp(test, body, other), node)
-
-    def _walrus(self, node: Node) -> ast.expr:
-        target = self._target(_field(node, "name"))
-        return _at(ast.NamedExpr(target, self.expression(_field(node, "value"))), node)  # type: ignore[arg-type]
-
-    def _await(self, node: Node) -> ast.expr:
-        return _at(ast.Await(self.expression(_named(node)[0])), node)
-
-    def _yield(self, node: Node) -> ast.expr:
-        parts = _named(node)
-        if _has(node, "from"):
-            return _at(ast.YieldFrom(self.expression(parts[0])), node)
-        return _at(ast.Yield(self.expression(parts[0]) if parts else None), node)
-
-    def _trailer(self, node: Node) -> ast.expr:
-        """Return a.b, a[b] or a(b); chains of them take no stack."""
-        chain: list[Node] = []
-        at = node
-        while at.type in _TRAILERS:
-            chain.append(at)
-            at = _field(at, _TRAILERS[at.type])
-        splat = at.type == "list_splat"  # the grammar binds the star of `[*f(x)]` too closely
-        first = _named(at)[0] if splat else at
-        made = self._inner(at) if splat else self.expression(at)
-        for item in reversed(chain):
-            if item.type == "attribute":
-                made = _at(ast.Attribute(made, _text(_field(item, "attribute")), ast.Load()), first, item)
-            elif item.type == "subscript":
-                made = _at(ast.Subscript(made, self._index(item), ast.Load()), first, item)
-            else:
-                arguments, keywords = self._arguments(_field(item, "arguments"))
-                made = _at(ast.Call(made, arguments, keywords), first, item)
-        return _at(ast.Starred(made, ast.Load()), node) if splat else made
-
-    def _index(self, node: Node) -> ast.expr:
-        listed = node.children_by_field_name("subscript")
-        parts = [self.expression(item) for item in listed]
-        opening = next(i for i, item in enumerate(node.children) if item.type == "[")
-        if len(parts) == 1 and not any(item.type == "," for item in node.children[opening:]):
-            return parts[0]
-        return _at(ast.Tuple(parts, ast.Load()), listed[0], node.children[-2])
-
-    def _slice(self, node: Node) -> ast.expr:
-        bounds: list[ast.expr | None] = [None, None, None]
-        place = 0
-        for item in node.children:
-            if item.type == ":":
-                place += 1
-            elif item.is_named and item.type != "comment":
-                bounds[place] = self.expression(item)
-        return _at(ast.Slice(*bounds), node)
-
-    def _arguments(self, node: Node) -> tuple[list[ast.expr], list[ast.keyword]]:
-        if node.type == "generator_expression":
-            return [self.expression(node)], []
-        plain: list[ast.expr] = []
-        keywords: list[ast.keyword] = []
-        for item in _named(node):
-            if item.type == "keyword_argument":
-                value = self.expression(_field(item, "value"))
-                keywords.append(_at(ast.keyword(_text(_field(item, "name")), value), item))
-            elif item.type == "dictionary_splat":
-                keywords.append(_at(ast.keyword(None, self.expression(_named(item)[0])), item))
-            else:
-                plain.append(self.expression(item))
-        return plain, keywords
-
-    def _sequence(self, node: Node) -> ast.expr:
-        kind = ast.List if node.type in ("list", "list_pattern") else ast.Tuple
-        parts = [self.expression(item) for item in _named(node)]
-        return _at(kind(parts, ast.Load()), node)
-
-    def _set(self, node: Node) -> ast.expr:
-        return _at(ast.Set([self.expression(item) for item in _named(node)]), node)
-
-    def _dictionary(self, node: Node) -> ast.expr:
-        keys: list[ast.expr | None] = []
-        values: list[ast.expr] = []
-        for item in _named(node):
-            if item.type == "pair":
-                keys.append(self.expression(_field(item, "key")))
-                values.append(self.expression(_field(item, "value")))
-            elif item.type == "dictionary_splat":
-                keys.append(None)
-                values.append(self.expression(_named(item)[0]))
-            else:
-                raise _UnreadableError
-        return _at(ast.Dict(keys, values), node)
-
-    def _comprehension(self, node: Node) -> ast.expr:
-        loops: list[ast.comprehension] = []
-        for item in _named(node)[1:]:
-            if item.type == "for_in_clause":
-                target, items = self._target(_field(item, "left")), self._iterated(item)
-                loops.append(ast.comprehension(target, items, [], int(_has(item, "async"))))
-            else:
-                loops[-1].ifs.append(self.expression(_named(item)[0]))
-        body = _field(node, "body")
-        if node.type == "dictionary_comprehension":
-            key, value = self.expression(_field(body, "key")), self.expression(_field(body, "value"))
-            return _at(ast.DictComp(key, value, loops), node)
-        made = {
-            "list_comprehension": ast.ListComp,
-            "set_comprehension": ast.SetComp,
-            "generator_expression": ast.GeneratorExp,
-        }[node.type]
-        return _at(made(self.expression(body), loops), node)
-
-    def _iterated(self, node: Node) -> ast.expr:
-        listed = node.children_by_field_name("right")
-        parts = [self.expression(item) for item in listed if item.is_named]
-        return parts[0] if len(parts) == 1 else _at(ast.Tuple(parts, ast.Load()), listed[0], listed[-1])
-
-    def _inner(self, node: Node) -> ast.expr:
-        """Return what stands in parentheses or where a type is expected."""
-        parts = _named(node)
-        if len(parts) != 1:
+    def _rewritten(self, node: Node, before: bytes, nested: int, chained: int) -> bytes:
+        """Return a part of a statement in a grammar that Python's parser reads."""
+        if nested > DEEPEST:
             raise _UnreadableError
-        return self.expression(parts[0])
+        first = node.type in _CHAINS and node.children[0]
+        if first and chained > LONGEST_CHAIN:
+            return self._hole(node, nested)
 
-    def _splat(self, node: Node) -> ast.expr:
-        return _at(ast.Starred(self._inner(node), ast.Load()), node)
+        def write(item: Node) -> bytes:
+            if item == first:
+                return self._rewritten(item, before, nested, chained + 1)
+            return self._rewritten(item, before, nested + 1, 0)
 
-    def _generic_type(self, node: Node) -> ast.expr:
-        name, given = _named(node)
-        parts = [self.expression(item) for item in _named(given)]
-        index = (
-            parts[0]
-            if len(parts) == 1
-            else _at(ast.Tuple(parts, ast.Load()), given.children[1], given.children[-2])
-        )
-        return _at(ast.Subscript(self.expression(name), index, ast.Load()), node)
+        if node.is_missing:
+            return node.type.encode()
+        rule = _RULES.get(node.type)
+        new = None if rule is None else rule(self, node, write)
+        if new is not None:
+            return new
+        return self._joined(node, before, write) if node.children else node.text or b""
 
-    def _member_type(self, node: Node) -> ast.expr:
-        owner, name = _named(node)
-        return _at(ast.Attribute(self.expression(owner), _text(name), ast.Load()), node)
+    def _hole(self, node: Node, nested: int) -> bytes:
+        """Return a name for an expression that is read by itself."""
+        self._holes.append((node, nested))
+        return f"{self._mark}{len(self._holes) - 1}".encode()
 
-    def _union_type(self, node: Node) -> ast.expr:
-        left, right = (self.expression(item) for item in _named(node))
-        return _at(ast.BinOp(left, ast.BitOr(), right), node)
+    # Rules: the new text of a node, or None if it is right as it is. `write` rewrites its parts.
 
-    # Parameters
+    def _interpolation(self, node: Node, write: Write) -> bytes | None:
+        value = node.child_by_field_name("expression")
+        if value is None or not set(b"\"'\\#\n").intersection(node.text or b""):
+            return None
+        after = [item for item in node.children if item.type in ("=", "type_conversion", "format_specifier")]
+        return b"{" + self._hole(value, 0) + b"".join(map(write, after)) + b"}"
 
-    def _parameters(self, node: Node) -> ast.arguments:
-        made = _no_parameters()
-        plain, only = made.args, False
-        for item in _named(node):
-            if item.type == "positional_separator":
-                made.posonlyargs, made.args = made.args, []
-                plain = made.args
-            elif item.type == "keyword_separator":
-                plain, only = made.kwonlyargs, True
-            elif item.type == "list_splat_pattern" or _splats(item, "list_splat_pattern"):
-                made.vararg = self._parameter(item)
-                plain, only = made.kwonlyargs, True
-            elif item.type == "dictionary_splat_pattern" or _splats(item, "dictionary_splat_pattern"):
-                made.kwarg = self._parameter(item)
-            elif item.type == "tuple_pattern":  # Python 2: def f(a, (b, c))
-                plain += [_at(ast.arg(_text(name)), name) for name in _named(item)]
-            else:
-                plain.append(self._parameter(item))
-                value = item.child_by_field_name("value")
-                default = None if value is None else self.expression(value)
-                if only:
-                    made.kw_defaults.append(default)
-                elif default is not None:
-                    made.defaults.append(default)
-        return made
+    def _string(self, node: Node, _: Write) -> bytes | None:
+        text = (node.text or b"").decode("utf-8", "replace")
+        return repr(text).encode() if text.startswith("`") else None  # Python 2's repr
 
-    def _parameter(self, node: Node) -> ast.arg:
-        name = node.child_by_field_name("name") or node
-        while name.type != "identifier":
-            if not _named(name):
-                raise _UnreadableError
-            name = _named(name)[0]
-        kind = node.child_by_field_name("type")
-        made = ast.arg(_text(name), None if kind is None else self.expression(kind))
-        return _at(made, name, kind or name)
+    def _string_start(self, node: Node, _: Write) -> bytes:
+        text = (node.text or b"").replace(b"t", b"f").replace(b"T", b"f")
+        return text[1:] if text[:2].lower() == b"ur" else text
+
+    def _number(self, node: Node, _: Write) -> bytes:
+        text = (node.text or b"").rstrip(b"lL")
+        octal = text[:1] == b"0" and text.isdigit() and text.strip(b"0")
+        return b"0o" + text if octal else text
+
+    def _identifier(self, node: Node, _: Write) -> bytes:
+        text = node.text or b""
+        return text + b"_" if keyword.iskeyword(text.decode("utf-8", "replace")) else text
+
+    def _print(self, node: Node, write: Write) -> bytes:
+        given = [write(item) for item in node.children_by_field_name("argument")]
+        given += [b"file=" + write(item.children[-1]) for item in node.children if item.type == "chevron"]
+        return b"print(" + b", ".join(given) + b")"
+
+    def _exec(self, node: Node, write: Write) -> bytes:
+        return b"exec(" + b", ".join(map(write, node.named_children)) + b")"
+
+    def _type_alias(self, node: Node, write: Write) -> bytes | None:
+        name, value = node.named_children[0], node.named_children[-1]
+        while name.type in ("type", "generic_type"):
+            name = name.named_children[0]
+        return write(name) + b" = " + write(value)
+
+    def _except(self, node: Node, write: Write) -> bytes | None:
+        caught = node.children_by_field_name("value")
+        if len(caught) < 2:
+            return None
+
+        def bracketed(item: Node) -> bytes:
+            return b"(" * (item == caught[0]) + write(item) + b")" * (item == caught[-1])
+
+        return self._joined(node, b"", bracketed)
+
+    def _listed(self, node: Node, write: Write) -> bytes | None:
+        """Rewrite `raise E, "why"` and `def f(a, (b, c))`."""
+        whole = self._joined(node, b"", write)
+        parent = node.parent.type if node.parent is not None else ""
+        if node.type == "tuple_pattern":
+            return whole.strip(b"()") if parent.endswith("parameters") else None
+        return b"(" + whole + b")" if parent == "raise_statement" else None
+
+    def _type_parameters(self, node: Node, _: Write) -> bytes | None:
+        defines = node.parent is not None and node.parent.type.endswith("_definition")
+        return b"" if defines else None
+
+
+Write = Callable[["Node"], bytes]
+_RULES: dict[str, Callable[[_Builder, Node, Write], bytes | None]] = {
+    "ERROR": lambda *_: b"",
+    "<>": lambda *_: b"!=",
+    "identifier": _Builder._identifier,
+    "integer": _Builder._number,
+    "string": _Builder._string,
+    "string_start": _Builder._string_start,
+    "interpolation": _Builder._interpolation,
+    "format_expression": _Builder._interpolation,
+    "type_parameter": _Builder._type_parameters,
+    "type_alias_statement": _Builder._type_alias,
+    "print_statement": _Builder._print,
+    "exec_statement": _Builder._exec,
+    "except_clause": _Builder._except,
+    "expression_list": _Builder._listed,
+    "tuple_pattern": _Builder._listed,
+}
+
+
+def _blocks(node: Node) -> Iterator[Node]:
+    """Yield the blocks of a compound statement in the order of the text."""
+    for child in node.children:
+        if child.type == "block" and node.type != "match_statement":
+            yield child
+        elif child.type in _CLAUSES or child.type == "block" or child.type.endswith("_definition"):
+            yield from _blocks(child)
 
 
 def _unrecognized(root: Node) -> Iterator[tuple[int, int]]:
@@ -864,7 +392,7 @@ def _unrecognized(root: Node) -> Iterator[tuple[int, int]]:
         node, parent = waiting.pop()
         if node.is_missing and node.type == "string_end":
             node = parent  # what a text without an end holds may be code
-        inside = parent.type == "ERROR" and node.type not in _STATEMENTS
+        inside = parent.type == "ERROR" and not _is_statement(node)
         if (
             node.is_missing
             or inside
@@ -876,102 +404,6 @@ def _unrecognized(root: Node) -> Iterator[tuple[int, int]]:
             waiting += [(item, node) for item in node.children]
 
 
-def _splats(node: Node, kind: str) -> bool:
-    return node.type == "typed_parameter" and node.children[0].type == kind
-
-
-def _no_parameters() -> ast.arguments:
-    return ast.arguments(
-        posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]
-    )
-
-
-def _dotted(node: Node) -> str:
-    parts = _named(node) if node.type == "dotted_name" else [node]
-    if len(parts) > MOST_PARTS + 1:
-        raise _UnreadableError
-    return ".".join(map(_text, parts))
-
-
-def _at(made: _T, node: Node, last: Node | None = None) -> _T:
-    """Give a new node the place of what it was made from."""
-    end = (last or node).end_point
-    made.lineno, made.col_offset = node.start_point[0] + 1, node.start_point[1]  # type: ignore[attr-defined]
-    made.end_lineno, made.end_col_offset = end[0] + 1, end[1]  # type: ignore[attr-defined]
-    return made
-
-
-def _ended(node: ast.stmt) -> ast.stmt:
-    """End a compound statement, and its clauses, where its last statement ends: a block takes comments along."""
-    waiting: list[ast.AST] = [node]
-    while isinstance(waiting[-1], ast.If) and waiting[-1].orelse:
-        waiting.append(waiting[-1].orelse[-1])
-    waiting += getattr(node, "handlers", ())
-    for item in reversed(waiting):
-        last = _last_of(item)
-        if last is not None:
-            item.end_lineno, item.end_col_offset = last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
-    return node
-
-
-def _last_of(node: ast.AST) -> ast.AST | None:
-    """Return the last statement, or clause, of a compound statement."""
-    if isinstance(node, ast.Match):
-        return node.cases[-1].body[-1]
-    for name in ("finalbody", "orelse", "handlers", "body"):
-        held = getattr(node, name, None)
-        if held:
-            return held[-1]  # type: ignore[no-any-return]
-    return None
-
-
-def _context(node: ast.expr, context: ast.expr_context) -> ast.expr:
-    """Turn an expression that is read into a target."""
-    waiting = [node]
-    for item in waiting:
-        if isinstance(item, ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.List | ast.Tuple):
-            item.ctx = context
-        if isinstance(item, ast.List | ast.Tuple):
-            waiting += item.elts
-        elif isinstance(item, ast.Starred):
-            waiting.append(item.value)
-    return node
-
-
-def _flushed(plain: list[str], node: Node) -> list[ast.expr]:
-    """Return the constant that some texts make, and empty their list."""
-    text = "".join(plain)
-    plain.clear()
-    return [_at(ast.Constant(text), node)] if text else []
-
-
-def _literal(node: Node) -> str | bytes:
-    """Return the value of a literal; as written where Python refuses it."""
-    text = _text(node)
-    if text.startswith("`"):  # Python 2's repr
-        return text
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            value = ast.literal_eval(text[2:] if text[:2].lower() == "ur" else text)
-        except (ValueError, SyntaxError, MemoryError):
-            return text[len(_text(node.children[0])) : -1]
-    return value if isinstance(value, str | bytes) else text
-
-
-def _unescaped(text: str, raw: bool) -> str:
-    """Return the value of the literal part of an f-string."""
-    text = text.replace("{{", "{").replace("}}", "}")
-    if raw or "\\" not in text:
-        return text
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
-        except UnicodeDecodeError:
-            return text
-
-
 def _merged(ranges: Ranges) -> Ranges:
     found: Ranges = []
     for first, last in sorted(ranges):
@@ -980,75 +412,3 @@ def _merged(ranges: Ranges) -> Ranges:
         else:
             found.append((first, last))
     return found
-
-
-_TRAILERS = {"attribute": "object", "subscript": "value", "call": "function"}
-_STATEMENTS: dict[str, Callable[[_Builder, Node], Iterator[ast.stmt]]] = {
-    "expression_statement": _Builder._expression_statement,
-    "type_alias_statement": _Builder._type_alias,
-    "import_statement": _Builder._import,
-    "import_from_statement": _Builder._import_from,
-    "future_import_statement": _Builder._import_from,
-    "print_statement": _Builder._print,
-    "exec_statement": _Builder._exec,
-    "return_statement": _Builder._return,
-    "delete_statement": _Builder._delete,
-    "raise_statement": _Builder._raise,
-    "assert_statement": _Builder._assert,
-    "global_statement": _Builder._scope,
-    "nonlocal_statement": _Builder._scope,
-    "pass_statement": _Builder._word,
-    "break_statement": _Builder._word,
-    "continue_statement": _Builder._word,
-    "if_statement": _Builder._if,
-    "for_statement": _Builder._for,
-    "while_statement": _Builder._while,
-    "try_statement": _Builder._try,
-    "with_statement": _Builder._with,
-    "function_definition": _Builder._function,
-    "class_definition": _Builder._class,
-    "decorated_definition": _Builder._decorated,
-    "match_statement": _Builder._match,
-}
-# What holds statements is read in part: an error in one of them costs that one.
-_COMPOUND = frozenset(
-    {"if_statement", "for_statement", "while_statement", "try_statement", "with_statement", "function_definition",
-     "class_definition", "decorated_definition", "match_statement"}
-)  # fmt: skip
-_EXPRESSIONS: dict[str, Callable[[_Builder, Node], ast.expr]] = {
-    "identifier": _Builder._name,
-    "integer": _Builder._number,
-    "float": _Builder._number,
-    **dict.fromkeys(_CONSTANTS, _Builder._constant),
-    "string": _Builder._string,
-    "concatenated_string": _Builder._concatenated,
-    "binary_operator": _Builder._binary,
-    "boolean_operator": _Builder._boolean,
-    "unary_operator": _Builder._unary,
-    "not_operator": _Builder._not,
-    "comparison_operator": _Builder._comparison,
-    "lambda": _Builder._lambda,
-    "conditional_expression": _Builder._conditional,
-    "named_expression": _Builder._walrus,
-    "await": _Builder._await,
-    "yield": _Builder._yield,
-    **dict.fromkeys(_TRAILERS, _Builder._trailer),
-    "slice": _Builder._slice,
-    **dict.fromkeys(
-        ("list", "tuple", "expression_list", "pattern_list", "list_pattern", "tuple_pattern"),
-        _Builder._sequence,
-    ),
-    "set": _Builder._set,
-    "dictionary": _Builder._dictionary,
-    **dict.fromkeys(
-        ("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"),
-        _Builder._comprehension,
-    ),
-    **dict.fromkeys(("parenthesized_expression", "type", "as_pattern_target"), _Builder._inner),
-    **dict.fromkeys(
-        ("list_splat", "list_splat_pattern", "parenthesized_list_splat", "splat_type"), _Builder._splat
-    ),
-    "generic_type": _Builder._generic_type,
-    "member_type": _Builder._member_type,
-    "union_type": _Builder._union_type,
-}

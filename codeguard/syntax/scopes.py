@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -38,7 +38,7 @@ class Binding:
     default: ast.expr | None = None  # of a parameter
 
 
-def bound_after(
+def _bound_after(
     kind: BindingKind,
     node: ast.AST,
     *,
@@ -82,6 +82,7 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -137,7 +138,7 @@ class Scopes:
         self._by_node: dict[ast.AST, Scope] = {tree: self.module}
         self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}
         self.symbols: dict[ast.AST, str] = {}
-        late: list[tuple[Callable[[Scope, ast.AST], None], ast.AST]] = []
+        late: list[ast.AST] = []
         scopes, opened = self._scopes, self._by_node
         for node in nodes:
             kind, around = type(node), parents.get(node, tree)
@@ -149,11 +150,10 @@ class Scopes:
                 self._open(node)
             elif isinstance(node, ast.Global | ast.Nonlocal) and scope is not self.module:
                 scope.outer.update(dict.fromkeys(node.names, kind is ast.Global))
-            handler = _HANDLERS.get(kind)
-            if handler is not None:
-                late.append((handler.__get__(self), node))
-        for handle, node in late:
-            handle(scopes[node], node)
+            if kind in _BINDING:
+                late.append(node)
+        for node in late:
+            self._binds(scopes[node], node)
 
     @property
     def all(self) -> Iterable[Scope]:
@@ -179,9 +179,7 @@ class Scopes:
                 continue
             if (first or not at.is_class) and name in at.bindings:
                 return at, at.bindings[name]
-            first = first and isinstance(
-                at.node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-            )
+            first = first and isinstance(at.node, _COMPREHENSIONS)
             at = at.parent
         return None
 
@@ -271,72 +269,54 @@ class Scopes:
             scope = self.module if scope.outer[name] else (scope.parent or self.module)
         scope.bindings.setdefault(name, []).append(binding)
 
-    def _import(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.Import)
-        for alias in node.names:
-            dotted = alias.name if alias.asname else alias.name.partition(".")[0]
-            self.bind(scope, alias.asname or dotted, bound_after(BindingKind.MODULE, node, name=dotted))
-
-    def _import_from(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.ImportFrom)
-        prefix = "." * node.level + (node.module or "")
-        for alias in node.names:
-            if alias.name == "*":
-                scope.stars.append(prefix)
-                continue
-            dotted = prefix + ("" if prefix.endswith(".") else ".") + alias.name
-            self.bind(scope, alias.asname or alias.name, bound_after(BindingKind.MODULE, node, name=dotted))
-
-    def _assign(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.Assign)
-        for target in node.targets:
-            self._target(scope, target, node.value, node)
-
-    def _assign_one(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.AnnAssign | ast.NamedExpr)
-        if node.value is not None:
-            while isinstance(node, ast.NamedExpr) and isinstance(
-                scope.node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    def _binds(self, scope: Scope, node: ast.AST) -> None:
+        """Record what a node binds in its scope."""
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    self._target(scope, target, node.value, node)
+            case ast.AnnAssign(value=ast.expr()) | ast.NamedExpr():
+                while isinstance(node, ast.NamedExpr) and isinstance(scope.node, _COMPREHENSIONS):
+                    scope = scope.parent or self.module
+                self._target(scope, node.target, node.value, node)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+                self.bind(scope, name, _bound_after(BindingKind.OPAQUE, node, value=value))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                symbol = ":" + self.symbols[node]
+                place = node.lineno, node.col_offset
+                self.bind(scope, node.name, Binding(BindingKind.DEFINED, node, *place, name=symbol))
+            case ast.Import():
+                for alias in node.names:
+                    dotted = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._module(scope, alias.asname or dotted, dotted, node)
+            case ast.ImportFrom():
+                prefix = "." * node.level + (node.module or "")
+                for alias in node.names:
+                    if alias.name == "*":
+                        scope.stars.append(prefix)
+                        continue
+                    dotted = prefix + ("" if prefix.endswith(".") else ".") + alias.name
+                    self._module(scope, alias.asname or alias.name, dotted, node)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    if item.optional_vars is not None:
+                        self._target(scope, item.optional_vars, item.context_expr, item.optional_vars)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                elements = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List | ast.Set) else []
+                if not elements or len(elements) > _MOST_ELEMENTS:
+                    self._target(scope, node.target, None, node.target)
+                for element in elements[:_MOST_ELEMENTS]:
+                    self._target(scope, node.target, element, node.target, open_ended=True)
+            case ast.ExceptHandler(name=str(name)):
+                self.bind(scope, name, Binding(BindingKind.OPAQUE, node, node.lineno, node.col_offset))
+            case (
+                ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name))
             ):
-                scope = scope.parent or self.module
-            self._target(scope, node.target, node.value, node)
+                self.bind(scope, name, _bound_after(BindingKind.OPAQUE, node))
 
-    def _augmented(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.AugAssign)
-        if isinstance(node.target, ast.Name):
-            value = ast.BinOp(node.target, node.op, node.value)
-            ast.copy_location(value, node)
-            binding = bound_after(BindingKind.OPAQUE, node, value=value)
-            self.bind(scope, node.target.id, binding)
-
-    def _with(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.With | ast.AsyncWith)
-        for item in node.items:
-            if item.optional_vars is not None:
-                self._target(scope, item.optional_vars, item.context_expr, item.optional_vars)
-
-    def _loop(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
-        elements = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List | ast.Set) else []
-        if not elements or len(elements) > _MOST_ELEMENTS:
-            self._target(scope, node.target, None, node.target)
-        for element in elements[:_MOST_ELEMENTS]:
-            self._target(scope, node.target, element, node.target, open_ended=True)
-
-    def _handler(self, scope: Scope, node: ast.AST) -> None:
-        assert isinstance(node, ast.ExceptHandler)
-        if node.name:
-            self.bind(scope, node.name, Binding(BindingKind.OPAQUE, node, node.lineno, node.col_offset))
-
-    def _define(self, scope: Scope, node: ast.AST) -> None:
-        name = ":" + self.symbols[node]
-        binding = Binding(BindingKind.DEFINED, node, node.lineno, node.col_offset, name=name)  # type: ignore[attr-defined]
-        self.bind(scope, node.name, binding)  # type: ignore[attr-defined]
-
-    def _match(self, scope: Scope, node: ast.AST) -> None:
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if name:
-            self.bind(scope, name, bound_after(BindingKind.OPAQUE, node))
+    def _module(self, scope: Scope, name: str, dotted: str, node: ast.AST) -> None:
+        self.bind(scope, name, _bound_after(BindingKind.MODULE, node, name=dotted))
 
     def _target(
         self,
@@ -348,7 +328,7 @@ class Scopes:
         open_ended: bool = False,
     ) -> None:
         kind = BindingKind.OPAQUE if value is None else BindingKind.VALUE
-        binding = bound_after(kind, at, value=value, open_ended=open_ended)
+        binding = _bound_after(kind, at, value=value, open_ended=open_ended)
         if isinstance(target, ast.Name):
             self.bind(scope, target.id, binding)
         elif isinstance(target, ast.Attribute):
@@ -395,23 +375,8 @@ def _arm(branch: ast.AST, child: ast.AST) -> str:
 
 
 _OPENERS = frozenset(_SCOPES) - {ast.Module}
-_HANDLERS: dict[type[ast.AST], Callable[[Scopes, Scope, ast.AST], None]] = {
-    ast.Import: Scopes._import,
-    ast.ImportFrom: Scopes._import_from,
-    ast.Assign: Scopes._assign,
-    ast.AnnAssign: Scopes._assign_one,
-    ast.NamedExpr: Scopes._assign_one,
-    ast.AugAssign: Scopes._augmented,
-    ast.With: Scopes._with,
-    ast.AsyncWith: Scopes._with,
-    ast.For: Scopes._loop,
-    ast.AsyncFor: Scopes._loop,
-    ast.comprehension: Scopes._loop,
-    ast.ExceptHandler: Scopes._handler,
-    ast.FunctionDef: Scopes._define,
-    ast.AsyncFunctionDef: Scopes._define,
-    ast.ClassDef: Scopes._define,
-    ast.MatchAs: Scopes._match,
-    ast.MatchStar: Scopes._match,
-    ast.MatchMapping: Scopes._match,
-}
+_BINDING = frozenset(
+    {ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.With, ast.AsyncWith,
+     ast.For, ast.AsyncFor, ast.comprehension, ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+     ast.MatchAs, ast.MatchStar, ast.MatchMapping}
+)  # fmt: skip

@@ -149,7 +149,7 @@ class FeatureExtractor:
             near,
             answer_near,
             bits,
-            self.background.characters.worst_window(text)[0],
+            self.background.characters.worst_window(text),
             unknown / frequency.total,
             *style(text, present),
         ]

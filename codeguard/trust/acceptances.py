@@ -94,15 +94,7 @@ def load_acceptances(state: Path) -> Acceptances:
     return Acceptances(entries, refused)
 
 
-def accept(
-    state: Path,
-    digest: str,
-    reason: str,
-    *,
-    by: str | None = None,
-    now: datetime.datetime | None = None,
-    key: bytes | None = None,
-) -> Acceptance:
+def accept(state: Path, digest: str, reason: str, *, by: str | None = None) -> Acceptance:
     """Record that a person accepts a chunk's text.
 
     Args:
@@ -110,8 +102,6 @@ def accept(
         digest: sha256 of the text, as `audit`, `check` and `query` show it.
         reason: why, shown with the text from now on.
         by: the person; by default the name of the user's account.
-        now: the time, by default the current one.
-        key: instead of the user's evidence key.
 
     Raises:
         ConfigError: no digest, or no reason.
@@ -121,9 +111,9 @@ def accept(
         raise ConfigError("not a digest", got=repr(digest[:80]), expected="64 hexadecimal digits (sha256)")
     if not reason.strip() or len(reason) > _LONGEST:
         raise ConfigError("reason", got=f"{len(reason)} characters", expected=f"1 to {_LONGEST}, not blank")
-    moment = (now or datetime.datetime.now(datetime.UTC)).replace(microsecond=0)
+    moment = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     entry = Acceptance(digest, " ".join(reason.split()), by or _account(), moment.isoformat())
-    secret = installation_key() if key is None else key
+    secret = installation_key()
     row = {**entry.recorded(), "mac": _mac(entry, secret)}
     try:
         claim(state, secret)

@@ -20,7 +20,6 @@ from pathlib import Path
 from codeguard.config import Settings, user_config_dir
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.escaping import escaped
-from codeguard.trust.kept_secrets import kept_secret
 from codeguard.trust.state_files import DEFAULT_NAME, StateFolder, UnsafeStateError, is_state, require_private
 
 MARK = "installation.json"
@@ -29,6 +28,7 @@ EVIDENCE_KEY = "evidence.key"
 IGNORE = ".gitignore"
 _SCHEMA = "codeguard.installation/1"
 _LONGEST = 16_384  # bytes
+SECRET_BYTES = 32
 
 
 class ForeignStateError(StoreError):
@@ -137,6 +137,39 @@ def key_and_note() -> tuple[bytes, str]:
             f"{error.what}: it is in {escaped(str(place))} instead, and what is indexed now verifies as long as that "
             "is kept; set XDG_CONFIG_HOME to a folder that lasts"
         )
+
+
+def kept_secret(path: Path, *, checked: bool = False) -> bytes:
+    """Return the 32 bytes stored in a file, created on first use.
+
+    `checked` is for a state folder, which must be private to this user (see `StateFolder`).
+
+    Raises:
+        StoreError: the file cannot be created, read or opened safely, or is not such a secret.
+    """
+    try:
+        with StateFolder(path.parent, create=True, checked=checked) as folder:
+            try:
+                secret = folder.read(path.name, SECRET_BYTES)
+            except FileNotFoundError:
+                with folder.lock(f"{path.name}.lock"):  # another process may have made it meanwhile
+                    try:
+                        secret = folder.read(path.name, SECRET_BYTES)
+                    except FileNotFoundError:
+                        secret = secrets.token_bytes(SECRET_BYTES)
+                        folder.write(path.name, secret)
+    except OSError as error:
+        raise StoreError(
+            f"the secret {path} cannot be kept ({error.strerror})", hint="check its folder"
+        ) from None
+    if len(secret) != SECRET_BYTES:
+        raise StoreError(
+            f"the secret {path}",
+            got=f"{len(secret)} bytes" if len(secret) < SECRET_BYTES else f"more than {SECRET_BYTES} bytes",
+            expected=f"{SECRET_BYTES} bytes",
+            hint="delete it: a new one is made and cached evidence is computed anew",
+        )
+    return secret
 
 
 def mark(opened: StateFolder, key: bytes) -> None:

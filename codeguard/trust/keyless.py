@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.errors import CodeguardError, ManifestError, MissingExtraError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
+from codeguard.trust.manifest import PAYLOAD_TYPE
 from codeguard.trust.policy import SigningPolicy
-from codeguard.trust.statement import PAYLOAD_TYPE
 from codeguard.trust.strict_json import parse_json
 from codeguard.trust.verify import KeylessProof
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from sigstore.verify import Verifier
 
 
-def keyless_proofs(
-    bundle: bytes, policy: SigningPolicy, trusted_root: Path | None = None
-) -> tuple[KeylessProof, ...]:
+def keyless_proof(bundle: bytes, policy: SigningPolicy, trusted_root: Path | None = None) -> KeylessProof:
     """Return which of the policy's keyless signers signed the manifest in a bundle.
 
     `trusted_root` is a file with sigstore's trust anchors
@@ -58,7 +56,7 @@ def keyless_proofs(
             raise ManifestError(
                 "bundle carries another kind of payload", got=shown(payload_type), expected=PAYLOAD_TYPE
             )
-        return (KeylessProof(signer.identity, payload),)
+        return KeylessProof(signer.identity, payload)
     raise ManifestError(
         "bundle is of no keyless signer of the policy",
         got=shown("; ".join(dict.fromkeys(refusals)) or "no keyless signer in the policy"),

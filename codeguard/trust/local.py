@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
-from codeguard.trust.manifest import Manifest
+from codeguard.escaping import shown
+from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_json
 from codeguard.trust.state_files import StateFolder
-from codeguard.trust.statement import manifest_from_json, manifest_to_json
 from codeguard.trust.strict_json import MAX_BYTES
 
 UNSIGNED_NAME = "manifest.unsigned.json"
@@ -107,11 +106,8 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, _kind(mode), str(path))
-
-
-def _kind(mode: int) -> str:
-    return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, kind, str(path))
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:

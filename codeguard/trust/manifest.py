@@ -1,23 +1,42 @@
-"""The manifest: which files are trusted, with the digest of each and of each of its chunks."""
+"""The manifest: which files are trusted, with the digest of each and of each of its chunks, and its form in JSON.
+
+It is written as an in-toto Statement v1 (in-toto Attestation Framework, spec/v1/statement.md). The subjects are the
+files; the predicate, of our own type, holds what the ranking needs besides.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
-from codeguard.trust.paths import check_distinct, check_path
-from codeguard.trust.patterns import unusable_pattern
-from codeguard.trust.strict_json import MAX_INTEGER, checked_sha256, checked_sha256s, checked_text
-from codeguard.version import __version__
+from codeguard.escaping import shown
+from codeguard.trust.paths import MAX_PATH, check_distinct, check_path
+from codeguard.trust.strict_json import (
+    MAX_INTEGER,
+    integer,
+    items,
+    members,
+    moment,
+    or_null,
+    parse_json,
+    sha256,
+    sha256s,
+    text,
+)
 
 MAX_FILES = 1_000_000
 MAX_CHUNKS = 100_000  # per file
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:codeguard:corpus-manifest:v2"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +50,6 @@ class FileEntry:
 
     sha256: str
     chunks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SignerRule:
-    """The manifest's own rule of who may sign which paths: it narrows the user's policy, never widens it."""
-
-    identity: str
-    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +67,7 @@ class Manifest:
     created: datetime
     expires: datetime | None = None
     chunker: str = ""
-    codeguard: str = __version__
-    git_commit: str = ""
-    source_url: str = ""
     scope: tuple[str, ...] = (".",)
-    signers: tuple[SignerRule, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
@@ -76,10 +83,7 @@ def build_manifest(
     created: datetime | None = None,
     expires: datetime | None = None,
     chunker: str = "",
-    git_commit: str = "",
-    source_url: str = "",
     scope: Sequence[str] = (".",),
-    signers: Sequence[SignerRule] = (),
 ) -> Manifest:
     """Return the manifest of files that the caller has found and chunked.
 
@@ -90,67 +94,126 @@ def build_manifest(
     Raises ManifestError for paths that no manifest may list: see
     `codeguard.trust.paths.unlistable`, which reports them beforehand.
     """
-    names = [name for name, _, _ in files]
-    check_distinct(names)
-    entries = {
-        name: FileEntry(hashlib.sha256(data).hexdigest(), tuple(chunks)) for name, data, chunks in files
-    }
     return Manifest(
-        files=entries,
+        files=once_each(
+            (name, FileEntry(hashlib.sha256(data).hexdigest(), tuple(chunks))) for name, data, chunks in files
+        ),
         root=label if label is not None else root.resolve().name or "root",
         version=version,
         created=(created or datetime.now(UTC)).replace(microsecond=0),
         expires=expires.replace(microsecond=0) if expires else None,
         chunker=chunker,
-        git_commit=git_commit,
-        source_url=source_url,
         scope=tuple(scope),
-        signers=tuple(signers),
     )
 
 
+def manifest_to_json(manifest: Manifest) -> bytes:
+    """Return the statement in UTF-8; equal manifests give equal bytes."""
+    statement: dict[str, Any] = {
+        "_type": STATEMENT_TYPE,
+        "subject": [
+            {"name": path, "digest": {"sha256": entry.sha256}, "annotations": {"chunks": list(entry.chunks)}}
+            for path, entry in sorted(manifest.files.items())
+        ],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {
+            "root": manifest.root,
+            "version": manifest.version,
+            "created": _written(manifest.created),
+            "expires": _written(manifest.expires) if manifest.expires else None,
+            "chunker": manifest.chunker,
+            "scope": list(manifest.scope),
+        },
+    }
+    # One line per member keeps diffs of the manifest readable without a formatter.
+    return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+# Members that in-toto does not define are ignored, as its parsing rules require, but not in our own predicate.
+_TYPES = members({"_type": text(), "predicateType": text()}, others=True)
+_SUBJECT = members(
+    {
+        "name": text(MAX_PATH),
+        "digest": members({"sha256": sha256}, others=True),
+        "annotations": members({"chunks": sha256s(MAX_CHUNKS)}, others=True),
+    },
+    others=True,
+)
+_PREDICATE = members(
+    {
+        "root": text(512),
+        "version": integer(1),
+        "created": moment,
+        "expires": or_null(moment),
+        "chunker": text(),
+        "scope": items(text(), 10_000),
+    }
+)
+_STATEMENT = members({"subject": items(_SUBJECT, MAX_FILES), "predicate": _PREDICATE}, others=True)
+
+
+def manifest_from_json(data: bytes) -> Manifest:
+    """Return the manifest that a statement carries.
+
+    Raises ManifestError, in one line, for anything except a complete and valid statement of our predicate
+    type.
+    """
+    value = parse_json(data, "manifest")
+    types = _TYPES(value, "the statement")
+    for name, wanted in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if types[name] != wanted:
+            raise ManifestError(
+                f"{name} of the statement is unknown",
+                got=shown(types[name]),
+                expected=wanted,
+                hint="this file is not a manifest of this version of codeguard",
+            )
+    statement = _STATEMENT(value, "the statement")
+    files = once_each(
+        (subject["name"], FileEntry(subject["digest"]["sha256"], subject["annotations"]["chunks"]))
+        for subject in statement["subject"]
+    )
+    return Manifest(files, **statement["predicate"])
+
+
+def once_each(entries: Iterable[tuple[str, FileEntry]]) -> dict[str, FileEntry]:
+    """Return the files by path; raise ManifestError if a path is listed twice."""
+    files: dict[str, FileEntry] = {}
+    for path, entry in entries:
+        if files.setdefault(path, entry) is not entry:
+            raise ManifestError(
+                "manifest lists a path twice", got=f"{shown(path)} again", expected="every path once"
+            )
+    return files
+
+
+def _written(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _check(manifest: Manifest) -> None:
-    """Check the invariants, however the manifest was created."""
-    # A flat list in the order of the fields, so that it can be compared with the format's documentation.
-    if not checked_text(manifest.root, "root of the manifest", 512):
+    """Check what no form of the JSON says, and what did not come from JSON."""
+    if not text(512)(manifest.root, "root of the manifest"):
         raise ManifestError("manifest names no root", got="an empty label", expected="a label")
     if not 1 <= manifest.version <= MAX_INTEGER:
         raise ManifestError(
             "version of the manifest is out of range", got=manifest.version, expected=f"1 to {MAX_INTEGER}"
         )
     for name in ("created", "expires"):
-        moment = getattr(manifest, name)
-        if moment is not None and (moment.tzinfo is None or moment.microsecond):
-            raise ManifestError(
-                f"{name} of the manifest is inexact", got=moment, expected="UTC, whole seconds"
-            )
+        when = getattr(manifest, name)
+        if when is not None and (when.tzinfo is None or when.microsecond):
+            raise ManifestError(f"{name} of the manifest is inexact", got=when, expected="UTC, whole seconds")
     if manifest.expires is not None and manifest.expires <= manifest.created:
         raise ManifestError(
             "manifest expires before it begins",
             got=manifest.expires.isoformat(),
             expected=f"after {manifest.created.isoformat()}",
         )
-    if len(manifest.files) > MAX_FILES:
-        raise ManifestError(
-            "manifest lists too many files", got=len(manifest.files), expected=f"at most {MAX_FILES}"
-        )
     for path, entry in manifest.files.items():
         check_path(path)
-        checked_sha256(entry.sha256, f"digest of {shown(path)}")
-        if len(entry.chunks) > MAX_CHUNKS:
-            raise ManifestError(
-                f"{shown(path)} has too many chunks", got=len(entry.chunks), expected=f"at most {MAX_CHUNKS}"
-            )
-        checked_sha256s(entry.chunks, f"chunk digest of {shown(path)}")
+        sha256(entry.sha256, f"digest of {shown(path)}")
+        sha256s(MAX_CHUNKS)(list(entry.chunks), f"chunks of {shown(path)}")
     check_distinct(manifest.files)
-    for rule in manifest.signers:
-        for pattern in rule.paths:
-            if problem := unusable_pattern(pattern):
-                raise ManifestError(
-                    f"a rule for {shown(rule.identity)} is unusable",
-                    got=problem,
-                    expected="path patterns such as src/**",
-                )
     for part in manifest.scope:
         if part != ".":
             check_path(part, "scope of the manifest")

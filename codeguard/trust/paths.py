@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codeguard.corpus.confusables import look
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
 
 MAX_PATH = 1024  # characters
 _FORBIDDEN = {"Cc": "a control character", "Cf": "an invisible character", "Cs": "bytes that are not text"}
@@ -41,16 +41,14 @@ def path_problem(path: str) -> str | None:
     return None
 
 
-def check_path(path: str, where: str = "manifest") -> str:
-    """Return `path` where a manifest may list it; ManifestError otherwise."""
-    problem = path_problem(path)
-    if problem:
+def check_path(path: str, where: str = "manifest") -> None:
+    """Raise ManifestError if a manifest may not list `path`."""
+    if problem := path_problem(path):
         raise ManifestError(
             f"{where} lists an unsafe path",
             got=f"{problem} in {shown(path)}",
             expected="a plain path relative to the root, with /",
         )
-    return path
 
 
 class NameIndex:
@@ -93,29 +91,24 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
-    """Raise ManifestError if a path is listed twice, is also a folder, or could be mistaken for another."""
+def check_distinct(paths: Iterable[str]) -> None:
+    """Raise ManifestError if a path is also a folder, or could be mistaken for another."""
     index = NameIndex()
     listed: set[str] = set()
     folders: set[str] = set()
     for path in paths:
-        if path in listed:
-            raise ManifestError(
-                f"{where} lists a path twice", got=f"{shown(path)} again", expected="every path once"
-            )
         lookalike = index.add(path)
         if lookalike is not None:
             raise ManifestError(
-                f"{where} lists two paths that pass for one another",
+                "manifest lists two paths that pass for one another",
                 got=f"{shown(path)} beside {shown(lookalike)}",
                 expected="names that differ beyond case and look",
             )
         listed.add(path)
         folders.update(path[:end] for end, letter in enumerate(path) if letter == "/")
-    both = listed & folders
-    if both:
+    if both := listed & folders:
         raise ManifestError(
-            f"{where} lists a file that is also a folder", got=shown(min(both)), expected="a file or a folder"
+            "manifest lists a file that is also a folder", got=shown(min(both)), expected="a file or a folder"
         )
 
 

@@ -1,16 +1,24 @@
-"""The user's signing policy: who may sign which paths, with which keys, until when."""
+"""The user's signing policy: who may sign which paths, with which keys, until when.
+
+Path patterns are anchored at the root: `*` stands for any characters within a part, `?` for one, `**` for any number
+of whole parts. The time of matching is bounded by the product of the lengths, even for hostile patterns and paths.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from codeguard.config import Settings
 from codeguard.errors import ConfigError
-from codeguard.trust.escape import shown
-from codeguard.trust.patterns import check_pattern, matches, matches_all_below
+from codeguard.escaping import shown
+
+MAX_PATTERN = 1024  # characters
+_ANY_NAME = "\0"  # a name that no path has and no pattern contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,48 +40,25 @@ class SignerPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRule:
-    """Paths that need more signers than the policy's own threshold."""
-
-    paths: tuple[str, ...]
-    threshold: int
-
-
-@dataclass(frozen=True, slots=True)
 class SigningPolicy:
     """The conditions for a manifest to count, from the user's own configuration.
 
     `root` is the expected label of the tree, `trees` are its folders on this machine. `threshold` counts
     distinct identities, however many keys each has. `revoked` are key ids that no longer count.
-    `least_version` refuses older manifests even if nothing was seen before. `max_age_days` bounds the time
-    since `created`; `require_expiry` requires every manifest to have an expiry date.
+    `least_version` refuses older manifests even if nothing was seen before. `require_expiry` requires every
+    manifest to have an expiry date.
     """
 
     root: str
     signers: tuple[SignerPolicy, ...] = ()
     threshold: int = 1
-    rules: tuple[PathRule, ...] = ()
     revoked: frozenset[str] = frozenset()
     least_version: int = 1
-    max_age_days: int | None = None
     require_expiry: bool = False
     trees: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
-
-    def threshold_of(self, path: str) -> int:
-        """Return how many distinct signers a path needs."""
-        return max([self.threshold, *(rule.threshold for rule in self.rules if matches(rule.paths, path))])
-
-    def threshold_below(self, folder: str) -> int:
-        """Return how many distinct signers must vouch for what a folder does and does not contain."""
-        return max(
-            [
-                self.threshold,
-                *(rule.threshold for rule in self.rules if matches_all_below(rule.paths, folder)),
-            ]
-        )
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], base: Path) -> SigningPolicy:
@@ -86,7 +71,6 @@ class SigningPolicy:
             trees = ["~/work/pay"]
             threshold = 1
             least_version = 1
-            max_age_days = 90
             require_expiry = true
             revoked = ["<key id>"]
 
@@ -96,40 +80,26 @@ class SigningPolicy:
             paths = ["src/**"]
             until = 2026-12-31
 
-            [[rules]]
-            paths = ["src/crypto/**"]
-            threshold = 2
-
         Raises ConfigError for unknown keys and values of the wrong type.
         """
-        known = {
-            "root": str,
-            "trees": list,
-            "threshold": int,
-            "least_version": int,
-            "max_age_days": int,
-            "require_expiry": bool,
-            "revoked": list,
-            "signers": list,
-            "rules": list,
-        }
-        values = _typed(table, known, "signing policy")
+        values = dict(_typed(table, _POLICY, "signing policy"))
         if "root" not in values:
             raise ConfigError("signing policy names no root", expected='root = "the label of the tree"')
-        return cls(
-            root=values["root"],
-            signers=tuple(_signer(item, base) for item in values.get("signers", ())),
-            threshold=values.get("threshold", 1),
-            rules=tuple(_rule(item) for item in values.get("rules", ())),
-            revoked=frozenset(_texts(values.get("revoked", ()), "revoked of the signing policy")),
-            least_version=values.get("least_version", 1),
-            max_age_days=values.get("max_age_days"),
-            require_expiry=values.get("require_expiry", False),
-            trees=tuple(
-                (base / Path(text).expanduser()).resolve()
-                for text in _texts(values.get("trees", ()), "trees of the signing policy")
+        convert: Mapping[str, Callable[[Any], object]] = {
+            "signers": lambda found: tuple(_signer(item, base) for item in found),
+            "revoked": lambda found: frozenset(_texts(found, "revoked of the signing policy")),
+            "trees": lambda found: tuple(
+                path.resolve() for path in _files(found, "trees of the signing policy", base)
             ),
-        )
+        }
+        for key in convert.keys() & values.keys():
+            values[key] = convert[key](values[key])
+        return cls(**values)
+
+
+def policies(settings: Settings) -> dict[str, SigningPolicy]:
+    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
+    return policies_from_toml(settings.signing, settings.config_file.parent)
 
 
 def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
@@ -139,43 +109,36 @@ def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, Signin
     (`[signing.pay]`). Raises ConfigError.
     """
     tables = [table] if "root" in table else list(table.values())
-    policies: dict[str, SigningPolicy] = {}
+    found: dict[str, SigningPolicy] = {}
     for item in tables:
         if not isinstance(item, dict):
             raise ConfigError(
                 "[signing]", got=type(item).__name__, expected="a policy with root, or tables of them"
             )
         policy = SigningPolicy.from_toml(item, base)
-        if policy.root in policies:
+        if policy.root in found:
             raise ConfigError("two signing policies for one root", got=shown(policy.root), expected="one")
-        policies[policy.root] = policy
-    return policies
+        found[policy.root] = policy
+    return found
+
+
+_POLICY = {"root": str, "trees": list, "threshold": int, "least_version": int,
+           "require_expiry": bool, "revoked": list, "signers": list}  # fmt: skip
+_SIGNER = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
 
 
 def _signer(table: object, base: Path) -> SignerPolicy:
-    known = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
-    values = _typed(table, known, "[[signers]]")
+    values = _typed(table, _SIGNER, "[[signers]]")
     if not values.get("identity"):
         raise ConfigError("a signer has no identity", got=shown(str(values)), expected='identity = "…"')
     where = f"signer {shown(values['identity'])}"
     return SignerPolicy(
         identity=values["identity"],
-        keys=tuple(
-            base / Path(text).expanduser() for text in _texts(values.get("keys", ()), f"keys of {where}")
-        ),
+        keys=_files(values.get("keys", ()), f"keys of {where}", base),
         paths=_texts(values.get("paths", ["**"]), f"paths of {where}"),
         until=_until(values.get("until")),
         issuer=values.get("issuer", ""),
     )
-
-
-def _rule(table: object) -> PathRule:
-    values = _typed(table, {"paths": list, "threshold": int}, "[[rules]]")
-    if set(values) != {"paths", "threshold"}:
-        raise ConfigError(
-            "a rule is incomplete", got=", ".join(values) or "nothing", expected="paths, threshold"
-        )
-    return PathRule(_texts(values["paths"], "paths of a rule"), values["threshold"])
 
 
 def _until(value: datetime | date | None) -> datetime | None:
@@ -210,6 +173,10 @@ def _texts(value: Sequence[object], where: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
+def _files(value: Sequence[object], where: str, base: Path) -> tuple[Path, ...]:
+    return tuple(base / Path(text).expanduser() for text in _texts(value, where))
+
+
 def _check(policy: SigningPolicy) -> None:
     if not policy.root:
         raise ConfigError("signing policy names no root", got="an empty label", expected="a label")
@@ -224,17 +191,68 @@ def _check(policy: SigningPolicy) -> None:
                 got="keys and an issuer" if signer.keys else "neither keys nor an issuer",
                 expected="keys, or for a keyless signer an issuer",
             )
-    for patterns in (*(signer.paths for signer in policy.signers), *(rule.paths for rule in policy.rules)):
-        if not patterns:
+        if not signer.paths:
             raise ConfigError("empty list of paths in the signing policy", expected='paths = ["**"] for all')
-        for pattern in patterns:
-            check_pattern(pattern)
-    for threshold in (policy.threshold, *(rule.threshold for rule in policy.rules)):
-        if not 1 <= threshold <= max(1, len(identities)):
+        for problem in filter(None, map(unusable_pattern, signer.paths)):
             raise ConfigError(
-                "threshold of the signing policy",
-                got=threshold,
-                expected=f"1 to {max(1, len(identities))}, the number of signers",
+                "unusable path pattern",
+                got=problem,
+                expected="a path relative to the root such as src/** or docs/*.md",
             )
-    if policy.least_version < 1 or (policy.max_age_days is not None and policy.max_age_days < 1):
-        raise ConfigError("least_version and max_age_days of the signing policy", expected="1 or more")
+    most = max(1, len(identities))
+    if not 1 <= policy.threshold <= most:
+        raise ConfigError(
+            "threshold of the signing policy",
+            got=policy.threshold,
+            expected=f"1 to {most}, the number of signers",
+        )
+    if policy.least_version < 1:
+        raise ConfigError("least_version of the signing policy", expected="1 or more")
+
+
+def unusable_pattern(pattern: str) -> str | None:
+    """Return why a pattern is not usable, None if it is."""
+    parts = pattern.split("/")
+    if len(pattern) > MAX_PATTERN:
+        return f"{len(pattern)} characters, more than {MAX_PATTERN}"
+    if "\0" in pattern or any(part in ("", ".", "..") for part in parts):
+        return shown(pattern)
+    if any("**" in part and part != "**" for part in parts):
+        return f"'**' beside other characters in {shown(pattern)}"
+    return None
+
+
+def matches(patterns: Iterable[str], path: str) -> bool:
+    """Return whether one of the patterns matches the whole path.
+
+    `*` stands for any characters within a part, `?` for one, `**` for any
+    number of whole parts, at the end for at least one. Unlike gitignore's, a
+    pattern is anchored: `docs/**` does not match `src/docs/x.py`, so that a
+    right to sign one folder is not a right to sign any folder of that name.
+    """
+    parts = path.split("/")
+    return any(_parts_match(pattern.split("/"), parts) for pattern in patterns)
+
+
+def matches_all_below(patterns: Iterable[str], folder: str) -> bool:
+    """Return whether one of the patterns matches every path there may be below a folder (`.` is the root)."""
+    open_ended = [pattern for pattern in patterns if pattern.split("/")[-1] == "**"]
+    return matches(open_ended, _ANY_NAME if folder == "." else f"{folder}/{_ANY_NAME}")
+
+
+def _parts_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Track all positions in `parts` that the pattern read so far can reach."""
+    reached = {0}
+    for number, piece in enumerate(pattern, 1):
+        if piece == "**":
+            first = min(reached)
+            reached = set(range(first + (number == len(pattern)), len(parts) + 1))
+        else:
+            reached = {
+                at + 1
+                for at in reached
+                if at < len(parts) and fnmatchcase(parts[at], piece.replace("[", "[[]"))
+            }
+        if not reached:
+            return False
+    return len(parts) in reached

@@ -5,17 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import platformdirs
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
 from codeguard.trust.local import read_state
 from codeguard.trust.manifest import Manifest
 from codeguard.trust.state_files import StateFolder
-from codeguard.trust.strict_json import ObjectReader, checked_sha256, parse_json
+from codeguard.trust.strict_json import integer, members, parse_json, sha256, text
 
 SEEN_NAME = "versions-seen.json"
 _SCHEMA = "codeguard.versions-seen/1"
 _MAX_BYTES = 4 * 1024 * 1024
+
+
+_SEEN = members({"version": integer(1), "sha256": sha256})
+
+
+def _roots(value: object, where: str) -> Any:
+    return members(dict.fromkeys(value, _SEEN) if isinstance(value, dict) else {})(value, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +43,9 @@ class VersionsSeen:
     signing policy closes that gap.
     """
 
-    def __init__(self, state_dir: Path) -> None:
-        self._path = state_dir / SEEN_NAME
+    def __init__(self, state_dir: Path | None = None) -> None:
+        """Open the record of a state directory, by default the user's own."""
+        self._path = (state_dir or Path(platformdirs.user_state_dir("codeguard"))) / SEEN_NAME
 
     def last(self, root: str) -> Seen | None:
         """Return what was last seen of a tree, or None; raise ManifestError if the record is damaged."""
@@ -84,14 +95,10 @@ class VersionsSeen:
             data = read_state(self._path, _MAX_BYTES)
             if data is None:
                 return {}
-            reader = ObjectReader(parse_json(data, "record"), "the record")
-            if reader.text("schema") != _SCHEMA:
-                raise ManifestError("schema", got=shown(reader.text("schema")), expected=_SCHEMA)
-            return {
-                label: Seen(entry.integer("version", least=1), checked_sha256(entry.take("sha256"), "sha256"))
-                for label, value in reader.child("roots").members(most=100_000).items()
-                for entry in [ObjectReader(value, f"the record of {shown(label)}")]
-            }
+            record = members({"schema": text(), "roots": _roots})(parse_json(data, "record"), "the record")
+            if record["schema"] != _SCHEMA:
+                raise ManifestError("schema", got=shown(record["schema"]), expected=_SCHEMA)
+            return {label: Seen(**entry) for label, entry in record["roots"].items()}
         except ManifestError as error:
             raise ManifestError(
                 f"record of the versions seen is damaged: {self._path}",

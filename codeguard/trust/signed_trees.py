@@ -11,26 +11,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import platformdirs
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.names import name_of
-from codeguard.errors import ConfigError, ManifestError
-from codeguard.trust import (
-    BUNDLE_NAME,
-    MANIFEST_NAME,
-    VerifiedManifest,
-    combined_manifest,
-    read_inside,
-    rechunked,
-    within,
-)
-
-if TYPE_CHECKING:
-    from codeguard.trust import SigningPolicy
+from codeguard.errors import ManifestError
+from codeguard.trust.policy import policies
+from codeguard.trust.tree import MANIFEST_NAME, read_inside
+from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,38 +112,13 @@ def from_text(text: str | None) -> list[SignedTree]:
     ]
 
 
-def policies(settings: Settings) -> dict[str, SigningPolicy]:
-    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
-    from codeguard.trust import policies_from_toml
-
-    return policies_from_toml(settings.signing, settings.config_file.parent)
-
-
 def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
-    from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside, refuse_unsigned
+    from codeguard.trust.seen import VersionsSeen
+    from codeguard.trust.verify import open_signed, refuse_unsigned, user_policy
 
-    known = policies(settings)
-    if not known:
-        refuse_unsigned(tree.folder / MANIFEST_NAME)
-        raise ConfigError(
-            f"{tree.folder / MANIFEST_NAME}: nothing says whose signature counts",
-            got="no [signing] table",
-            expected=f"a signing policy in {settings.config_file}",
-            hint="codeguard trust sign --count-as writes one (docs/provenance.md); or trust the folder unsigned by"
-            " removing its manifest",
-        )
-    refuse_inside(settings.config_file, tree.folder, "configuration")
-    policy = choose_policy(known, tree.folder)
-    bundle = tree.folder / BUNDLE_NAME
-    keyless = any(signer.issuer for signer in policy.signers) and bundle.exists()
+    policy = user_policy(settings, tree.folder, tree.folder / MANIFEST_NAME)
     try:
-        verified = open_signed(
-            tree.folder,
-            policy,
-            state=VersionsSeen(Path(platformdirs.user_state_dir("codeguard"))),
-            now=datetime.now(UTC),
-            bundles=[bundle] if keyless else [],
-        )
+        verified = open_signed(tree.folder, policy, state=VersionsSeen(), now=datetime.now(UTC))
     except ManifestError:
         refuse_unsigned(tree.folder / MANIFEST_NAME)
         raise

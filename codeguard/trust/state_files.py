@@ -133,16 +133,6 @@ class StateFolder:
             raise
         os.fsync(self.descriptor)
 
-    def write_new(self, name: str, data: bytes) -> bool:
-        """Write a file atomically if there is none; return whether this call wrote it."""
-        with self.lock(f"{name}.lock"):
-            try:
-                self.check(name)
-            except FileNotFoundError:
-                self.write(name, data)
-                return True
-        return False
-
     def append(self, name: str, data: bytes) -> None:
         """Append to a file, all or nothing, and sync it to disk."""
         descriptor = self.open(name, os.O_WRONLY | os.O_CREAT)

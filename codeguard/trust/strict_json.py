@@ -1,15 +1,20 @@
-"""Read untrusted JSON strictly: size, depth, duplicate keys and types are checked, with one-line errors."""
+"""Read untrusted JSON by its form: size, nesting, repeated keys, types and members, with errors of one line.
+
+A form is a function from a value, and what messages call it, to what the value means; it raises ManifestError.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
+
+Form = Callable[[Any, str], Any]
 
 MAX_BYTES = 128 * 1024 * 1024
 MAX_INTEGER = 2**53 - 1  # exact in every JSON reader (RFC 8259, section 6)
@@ -17,6 +22,7 @@ MAX_INTEGER = 2**53 - 1  # exact in every JSON reader (RFC 8259, section 6)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _HEXADECIMAL = re.compile(r"[0-9a-f]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "an integer"}
 
 
 def parse_json(data: bytes, what: str) -> Any:
@@ -29,191 +35,142 @@ def parse_json(data: bytes, what: str) -> Any:
     """
     if len(data) > MAX_BYTES:
         raise ManifestError(f"{what} is too large", got=f"{len(data)} bytes", expected=f"at most {MAX_BYTES}")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{what} is not UTF-8", got=f"byte {error.start}", expected="UTF-8") from None
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            keys = [key for key, _ in pairs]
+            again = next(key for at, key in enumerate(keys) if key in keys[:at])
+            _refuse(f"{what} names a key twice", f"{shown(again)} again", "every key once")
+        return value
+
+    def bad(literal: str) -> NoReturn:
+        _refuse(f"{what} holds a number of the wrong kind", shown(literal), "an integer")
+
+    def exact(literal: str) -> int:
+        if len(literal) > 17 or abs(int(literal)) > MAX_INTEGER:
+            _refuse(f"{what} holds too large a number", shown(literal), "at most 53 bits")
+        return int(literal)
+
     try:
         return json.loads(
-            text,
-            object_pairs_hook=lambda pairs: _object(pairs, what),
-            parse_float=lambda literal: _bad_number(literal, what),
-            parse_constant=lambda literal: _bad_number(literal, what),
-            parse_int=lambda literal: _integer(literal, what),
+            data.decode("utf-8"),
+            object_pairs_hook=once,
+            parse_float=bad,
+            parse_constant=bad,
+            parse_int=exact,
         )
+    except UnicodeDecodeError as error:
+        _refuse(f"{what} is not UTF-8", f"byte {error.start}", "UTF-8")
     except json.JSONDecodeError as error:
-        raise ManifestError(
-            f"{what} is not JSON",
-            got=f"{error.msg} at line {error.lineno}, column {error.colno}",
-            expected="one JSON object",
-        ) from None
+        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        _refuse(f"{what} is not JSON", place, "one JSON object")
     except RecursionError:
-        raise ManifestError(
-            f"{what} nests too deeply", got="more levels than can be read", expected="a few"
-        ) from None
+        _refuse(f"{what} nests too deeply", "more levels than can be read", "a few")
 
 
-def _object(pairs: list[tuple[str, Any]], what: str) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ManifestError(
-                    f"{what} names a key twice", got=f"{shown(key)} again", expected="every key once"
-                )
-            seen.add(key)
-    return value
+def text(longest: int = 4096) -> Form:
+    """Return the form of a string of at most so many characters, without lone surrogates."""
+
+    def read(value: Any, where: str) -> str:
+        _typed(value, str, where)
+        if len(value) > longest:
+            _refuse(f"{where} is too long", f"{len(value)} characters", f"at most {longest}")
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            _refuse(f"{where} is not Unicode text", "a lone surrogate", "whole characters")
+        return str(value)
+
+    return read
 
 
-def _bad_number(literal: str, what: str) -> NoReturn:
-    raise ManifestError(f"{what} holds a number of the wrong kind", got=shown(literal), expected="an integer")
+def integer(least: int) -> Form:
+    """Return the form of an integer of at least `least`."""
 
-
-def _integer(literal: str, what: str) -> int:
-    if len(literal) > 17 or abs(int(literal)) > MAX_INTEGER:
-        raise ManifestError(
-            f"{what} holds too large a number", got=shown(literal), expected="at most 53 bits"
-        )
-    return int(literal)
-
-
-class ObjectReader:
-    """One JSON object whose members are read by name and type.
-
-    `where` names the object in messages. Every method raises ManifestError
-    with got and expected.
-    """
-
-    def __init__(self, value: object, where: str) -> None:
-        if not isinstance(value, dict):
-            raise ManifestError(f"{where} has the wrong type", got=kind(value), expected="an object")
-        self._value: Mapping[str, Any] = value
-        self.where = where
-
-    def only(self, names: Sequence[str]) -> None:
-        """Refuse members with other names."""
-        unknown = sorted(set(self._value) - set(names))
-        if unknown:
-            raise ManifestError(
-                f"{self.where} has an unknown member", got=shown(unknown[0]), expected=", ".join(names)
-            )
-
-    def take(self, name: str) -> Any:
-        """Return a required member."""
-        if name not in self._value:
-            raise ManifestError(f"{self.where} lacks a member", got="none", expected=name)
-        return self._value[name]
-
-    def text(self, name: str, *, max_length: int = 4096) -> str:
-        """Return a string of at most `max_length` characters without lone surrogates."""
-        return checked_text(self.take(name), f"{name} of {self.where}", max_length)
-
-    def integer(self, name: str, *, least: int = 0) -> int:
-        """Return an integer of at least `least`."""
-        value = self.take(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ManifestError(
-                f"{name} of {self.where} has the wrong type", got=kind(value), expected="an integer"
-            )
+    def read(value: Any, where: str) -> int:
+        _typed(value, int, where)
         if value < least:
-            raise ManifestError(
-                f"{name} of {self.where} is too small", got=value, expected=f"at least {least}"
-            )
-        return value
+            _refuse(f"{where} is too small", value, f"at least {least}")
+        return int(value)
 
-    def moment(self, name: str) -> datetime:
-        """Return a UTC time written as 2026-01-31T12:00:00Z."""
-        return checked_moment(self.text(name), f"{name} of {self.where}")
-
-    def items(self, name: str, *, most: int) -> list[Any]:
-        """Return a list of at most `most` items."""
-        value = self.take(name)
-        if not isinstance(value, list):
-            raise ManifestError(
-                f"{name} of {self.where} has the wrong type", got=kind(value), expected="a list"
-            )
-        if len(value) > most:
-            raise ManifestError(
-                f"{name} of {self.where} is too long", got=f"{len(value)} items", expected=f"at most {most}"
-            )
-        return value
-
-    def texts(self, name: str, *, most: int) -> tuple[str, ...]:
-        """Return a list of strings."""
-        where = f"an item of {name} of {self.where}"
-        return tuple(checked_text(item, where) for item in self.items(name, most=most))
-
-    def objects(self, name: str, *, most: int) -> list[ObjectReader]:
-        """Return a list of objects, each as a reader."""
-        where = f"item {{}} of {name} of {self.where}"
-        return [
-            ObjectReader(item, where.format(number))
-            for number, item in enumerate(self.items(name, most=most), 1)
-        ]
-
-    def child(self, name: str) -> ObjectReader:
-        """Return an object member as a reader."""
-        return ObjectReader(self.take(name), f"{name} of {self.where}")
-
-    def members(self, *, most: int) -> Mapping[str, Any]:
-        """Return all members, at most `most`."""
-        if len(self._value) > most:
-            raise ManifestError(
-                f"{self.where} has too many members", got=len(self._value), expected=f"at most {most}"
-            )
-        return self._value
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._value
+    return read
 
 
-def checked_text(value: object, where: str, max_length: int = 4096) -> str:
-    """Return `value` if it is a string of at most `max_length` characters; raise ManifestError otherwise."""
-    if not isinstance(value, str):
-        raise ManifestError(f"{where} has the wrong type", got=kind(value), expected="a string")
-    if len(value) > max_length:
-        raise ManifestError(
-            f"{where} is too long", got=f"{len(value)} characters", expected=f"at most {max_length}"
-        )
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise ManifestError(
-            f"{where} is not Unicode text", got="a lone surrogate", expected="whole characters"
-        )
-    return value
+def sha256(value: Any, where: str) -> str:
+    """Read 64 lower-case hexadecimal digits."""
+    digest: str = text(1024)(value, where)
+    if not _SHA256.fullmatch(digest):
+        _refuse(f"{where} is no sha256", shown(digest), "64 digits of 0-9a-f")
+    return digest
 
 
-def checked_sha256(value: object, where: str) -> str:
-    """Return `value` if it is 64 lower-case hexadecimal digits; raise ManifestError otherwise."""
-    text = checked_text(value, where, 1024)
-    if not _SHA256.fullmatch(text):
-        raise ManifestError(f"{where} is no sha256", got=shown(text), expected="64 digits of 0-9a-f")
-    return text
+def sha256s(most: int) -> Form:
+    """Return the form of a list of at most so many digests."""
+
+    def read(value: Any, where: str) -> tuple[str, ...]:
+        _counted(value, most, where)
+        # All of them at once: a manifest of a large tree holds a hundred thousand.
+        plain = all(type(digest) is str and len(digest) == 64 for digest in value)
+        if not plain or not _HEXADECIMAL.fullmatch("".join(value)):
+            return tuple(sha256(digest, f"an item of {where}") for digest in value)
+        return tuple(value)
+
+    return read
 
 
-def checked_sha256s(values: Sequence[object], where: str) -> tuple[str, ...]:
-    """Return `values` if each passes `checked_sha256`; raise ManifestError otherwise."""
-    try:
-        # Check all of them at once: a manifest of a large tree holds a hundred thousand.
-        joined = "".join(values)  # type: ignore[arg-type]
-    except TypeError:
-        joined = None
-    if joined is not None and set(map(len, values)) <= {64} and _HEXADECIMAL.fullmatch(joined):  # type: ignore[arg-type]
-        return tuple(str(value) for value in values)
-    return tuple(checked_sha256(value, where) for value in values)
-
-
-def checked_moment(text: str, where: str) -> datetime:
-    """Return the UTC time of a text such as 2026-01-31T12:00:00Z; raise ManifestError otherwise."""
-    if _TIME.fullmatch(text):
+def moment(value: Any, where: str) -> datetime:
+    """Read a UTC time such as 2026-01-31T12:00:00Z."""
+    written: str = text()(value, where)
+    if _TIME.fullmatch(written):
         try:
-            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+            return datetime.strptime(written, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         except ValueError:
             pass
-    raise ManifestError(f"{where} is no time", got=shown(text), expected="UTC as 2026-01-31T12:00:00Z")
+    _refuse(f"{where} is no time", shown(written), "UTC as 2026-01-31T12:00:00Z")
 
 
-def kind(value: object) -> str:
-    """Return the JSON name of a value's type, for messages."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "an integer"}
-    return "null" if value is None else names.get(type(value), type(value).__name__)
+def or_null(form: Form) -> Form:
+    """Return the form of a value that may be null."""
+    return lambda value, where: None if value is None else form(value, where)
+
+
+def items(form: Form, most: int) -> Form:
+    """Return the form of a list of at most so many values of one form."""
+
+    def read(value: Any, where: str) -> tuple[Any, ...]:
+        _counted(value, most, where)
+        return tuple(form(item, f"item {number} of {where}") for number, item in enumerate(value, 1))
+
+    return read
+
+
+def members(forms: Mapping[str, Form], *, optional: Sequence[str] = (), others: bool = False) -> Form:
+    """Return the form of an object with these members; with `others`, members of other names are ignored."""
+
+    def read(value: Any, where: str) -> dict[str, Any]:
+        _typed(value, dict, where)
+        if not others and (unknown := value.keys() - forms.keys()):
+            _refuse(f"{where} has an unknown member", shown(min(unknown)), ", ".join(forms))
+        for name in forms:
+            if name not in value and name not in optional:
+                _refuse(f"{where} lacks a member", "none", name)
+        return {
+            name: form(value[name], f"{name} of {where}") for name, form in forms.items() if name in value
+        }
+
+    return read
+
+
+def _counted(value: Any, most: int, where: str) -> None:
+    _typed(value, list, where)
+    if len(value) > most:
+        _refuse(f"{where} is too long", f"{len(value)} items", f"at most {most}")
+
+
+def _typed(value: Any, kind: type, where: str) -> None:
+    if type(value) is not kind:
+        got = "null" if value is None else _KINDS.get(type(value), type(value).__name__)
+        _refuse(f"{where} has the wrong type", got, _KINDS[kind])
+
+
+def _refuse(what: str, got: object, expected: object) -> NoReturn:
+    raise ManifestError(what, got=got, expected=expected) from None

@@ -1,16 +1,22 @@
-"""A verified manifest, which decides what is trusted."""
+"""A verified manifest, which decides what is trusted; several as one, or limited to a part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
 from types import MappingProxyType
-from typing import Never
+from typing import Any, Never
 
 from codeguard.errors import ManifestError
+from codeguard.escaping import shown
 from codeguard.models import Trust
 from codeguard.trust.manifest import FileEntry, Manifest
 
+_ADMITTED = object()
 
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VerifiedManifest:
     """A manifest that passed verification; only functions of this package create one.
 
@@ -18,38 +24,30 @@ class VerifiedManifest:
     comments and caches do not matter. It cannot be constructed, copied with changes, or pickled.
     """
 
-    __slots__ = ("_chunks", "_everywhere", "_manifest", "_whole", "signed_by", "unsigned")
-
-    _chunks: Mapping[str, frozenset[str]]  # by path
-    _everywhere: frozenset[str]
-    _manifest: Manifest
-    _whole: frozenset[str]  # digests of files
+    manifest: Manifest
     signed_by: tuple[str, ...]
     unsigned: bool
+    _chunks: Mapping[str, frozenset[str]]  # by path
+    _everywhere: frozenset[str]
+    _whole: frozenset[str]  # digests of files
+    admitted: InitVar[object]
 
-    def __init__(self) -> None:
-        raise TypeError("a VerifiedManifest comes from verify_envelope or verify_unsigned only")
-
-    def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(f"a VerifiedManifest does not change: {name}")
+    def __post_init__(self, admitted: object) -> None:
+        if admitted is not _ADMITTED:
+            raise TypeError("a VerifiedManifest comes from verify_envelope or verify_unsigned only")
 
     def __reduce__(self) -> Never:
         raise TypeError("a VerifiedManifest is not pickled or copied: verify again")
 
     @property
-    def manifest(self) -> Manifest:
-        """The manifest itself."""
-        return self._manifest
-
-    @property
     def files(self) -> Mapping[str, FileEntry]:
         """The listed files by path."""
-        return self._manifest.files
+        return self.manifest.files
 
     @property
     def root(self) -> str:
         """The label of the tree."""
-        return self._manifest.root
+        return self.manifest.root
 
     def trust_of(self, path: str, chunk_sha256: str) -> Trust:
         """Return the trust of a chunk text in `path`.
@@ -68,7 +66,7 @@ class VerifiedManifest:
 
     def covers(self, path: str, file_sha256: str) -> bool:
         """Return whether `path` is listed with exactly these bytes."""
-        entry = self._manifest.files.get(path)
+        entry = self.manifest.files.get(path)
         return entry is not None and entry.sha256 == file_sha256
 
     def lists(self, file_sha256: str) -> bool:
@@ -95,20 +93,92 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
             expected="a signature (require_signature is on)",
             hint="sign it with: codeguard trust sign",
         )
-    return _admit(manifest, (), unsigned=True)
+    return admit(manifest, (), unsigned=True)
 
 
-def _admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
+def admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
     """Create the verified form; to be called only after verification."""
     chunks = {path: frozenset(entry.chunks) for path, entry in manifest.files.items()}
-    verified = object.__new__(VerifiedManifest)
-    for name, value in (
-        ("_manifest", manifest),
-        ("_chunks", MappingProxyType(chunks)),
-        ("_everywhere", frozenset[str]().union(*chunks.values())),
-        ("_whole", frozenset(entry.sha256 for entry in manifest.files.values())),
-        ("signed_by", signed_by),
-        ("unsigned", unsigned),
-    ):
-        object.__setattr__(verified, name, value)
-    return verified
+    everywhere = frozenset[str]().union(*chunks.values())
+    whole = frozenset(entry.sha256 for entry in manifest.files.values())
+    return VerifiedManifest(
+        manifest, signed_by, unsigned, MappingProxyType(chunks), everywhere, whole, _ADMITTED
+    )
+
+
+def combined_manifest(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
+    """Return one verified manifest of several trees, with the names that a corpus gives their files.
+
+    `parts` are (folder, manifest): the folder, relative to the corpus root
+    with `/` and `.` for the root itself, in which the manifest's tree lies.
+    The result is unsigned if any part is; its signers are those of all parts.
+
+    Raises ManifestError if two parts list one path, ValueError without
+    parts.
+    """
+    if not parts:
+        raise ValueError("nothing to combine")
+    files: dict[str, FileEntry] = {}
+    scope: list[str] = []
+    for folder, part in parts:
+        prefix = "" if folder == "." else f"{folder}/"
+        for path, entry in part.files.items():
+            name = prefix + path
+            if files.setdefault(name, entry) is not entry:
+                raise ManifestError(
+                    "two manifests list one path",
+                    got=f"{shown(name)} again",
+                    expected="trees that do not overlap",
+                )
+        scope.extend(folder if inner == "." else prefix + inner for inner in part.manifest.scope)
+    manifests = [part.manifest for _, part in parts]
+    chunkers = {manifest.chunker for manifest in manifests}
+    merged = Manifest(
+        files=files,
+        root=" + ".join(manifest.root for manifest in manifests)[:512],
+        # Increases whenever one of them does.
+        version=sum(manifest.version for manifest in manifests),
+        created=min(manifest.created for manifest in manifests),
+        expires=min((item.expires for item in manifests if item.expires is not None), default=None),
+        chunker=chunkers.pop() if len(chunkers) == 1 else "",
+        scope=tuple(dict.fromkeys(scope)),
+    )
+    signers = tuple(dict.fromkeys(identity for _, part in parts for identity in part.signed_by))
+    return admit(merged, signers, unsigned=any(part.unsigned for _, part in parts))
+
+
+def within(verified: VerifiedManifest, parts: Sequence[str]) -> VerifiedManifest:
+    """Return the manifest limited to parts of its tree, folders or files with `/`; `.` is all of it."""
+    if "." in parts:
+        return verified
+    return narrowed(verified, lambda path: in_scope(path, parts), scope=tuple(parts))
+
+
+def narrowed(verified: VerifiedManifest, keep: Callable[[str], bool], **changes: Any) -> VerifiedManifest:
+    """Return the manifest limited to the paths that `keep` accepts."""
+    files = {path: entry for path, entry in verified.files.items() if keep(path)}
+    manifest = replace(verified.manifest, files=files, **changes)
+    return admit(manifest, verified.signed_by, unsigned=verified.unsigned)
+
+
+def rechunked(
+    verified: VerifiedManifest, files: Iterable[tuple[str, bytes, Sequence[str]]], chunker: str
+) -> VerifiedManifest:
+    """Return the manifest with the chunk digests of another chunker.
+
+    A manifest stays valid when codeguard chunks files differently, because the file's own digest is what was
+    signed. `files` are (path, bytes, sha256 of each chunk's text). Those whose bytes are not exactly the
+    listed ones are left out, so that all their chunks count as modified.
+    """
+    chunks: dict[str, tuple[str, ...]] = {}
+    for path, data, digests in files:
+        if verified.covers(path, hashlib.sha256(data).hexdigest()):
+            chunks[path] = tuple(digests)
+    entries = {path: FileEntry(entry.sha256, chunks.get(path, ())) for path, entry in verified.files.items()}
+    manifest = replace(verified.manifest, files=entries, chunker=chunker)
+    return admit(manifest, verified.signed_by, unsigned=verified.unsigned)
+
+
+def in_scope(path: str, scope: Sequence[str]) -> bool:
+    """Return whether `path` is in the scope of a manifest."""
+    return any(part in (".", path) or path.startswith(f"{part}/") for part in scope)

@@ -1,26 +1,27 @@
-"""Verification: from an untrusted envelope to a manifest that counts."""
+"""Verification: from a folder, or an untrusted envelope, and a policy to a manifest that counts."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from codeguard.errors import ManifestError
-from codeguard.trust.dsse import holding_keys, read_envelope
-from codeguard.trust.escape import shown
-from codeguard.trust.keys import KeyRing
-from codeguard.trust.manifest import Manifest
-from codeguard.trust.patterns import matches, matches_all_below
-from codeguard.trust.policy import SignerPolicy, SigningPolicy
+from codeguard.config import Settings
+from codeguard.errors import ConfigError, ManifestError
+from codeguard.escaping import escaped, shown
+from codeguard.trust.local import read_limited
+from codeguard.trust.manifest import Manifest, manifest_from_json
+from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches_all_below, policies
 from codeguard.trust.seen import VersionsSeen
-from codeguard.trust.statement import manifest_from_json
-from codeguard.trust.verified import VerifiedManifest, _admit
+from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.verified import VerifiedManifest, admit
 
 # How far the clocks of two honest machines may differ.
 CLOCK_SKEW = timedelta(minutes=5)
-SIGN = "let another signer add a signature with: codeguard trust sign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,12 @@ class KeylessProof:
 
 def verify_envelope(
     envelope: bytes,
-    keys: KeyRing,
+    keys: Mapping[str, TrustedKey],
     policy: SigningPolicy,
     *,
     state: VersionsSeen,
     now: datetime,
-    keyless: Sequence[KeylessProof] = (),
+    keyless: KeylessProof | None = None,
     renewing: bool = False,
 ) -> VerifiedManifest:
     """Return the manifest of a DSSE envelope after checking everything about it.
@@ -62,20 +63,18 @@ def verify_envelope(
             refused.append(f"the revoked key {key.keyid} of {shown(key.identity)}")
         else:
             identities.add(key.identity)
-    identities.update(proof.identity for proof in keyless if proof.payload == opened.payload)
+    if keyless is not None and keyless.payload == opened.payload:
+        identities.add(keyless.identity)
     if not identities and not refused:
         refused.append(f"{len(opened.signatures)} by no key of the policy over this payload")
     return _verify(opened.payload, identities, refused, policy, state, now, renewing=renewing)
 
 
 def verify_keyless(
-    proofs: Sequence[KeylessProof], policy: SigningPolicy, *, state: VersionsSeen, now: datetime
+    proof: KeylessProof, policy: SigningPolicy, *, state: VersionsSeen, now: datetime
 ) -> VerifiedManifest:
-    """Return a manifest signed only by keyless signers, checked as in `verify_envelope`."""
-    payloads = {proof.payload for proof in proofs}
-    if len(payloads) != 1:
-        raise ManifestError("bundles carry several manifests", got=len(payloads), expected=1)
-    return _verify(payloads.pop(), {proof.identity for proof in proofs}, [], policy, state, now)
+    """Return a manifest signed only by a keyless signer, checked as in `verify_envelope`."""
+    return _verify(proof.payload, {proof.identity}, [], policy, state, now)
 
 
 def _verify(
@@ -106,7 +105,7 @@ def _verify(
     digest = hashlib.sha256(payload).hexdigest()
     state.check(manifest, digest)
     state.record(manifest, digest)
-    return _admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
+    return admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
 def _counting(
@@ -135,46 +134,28 @@ def _counting(
 
 def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: SigningPolicy) -> None:
     """Check that every path, and each part of the scope, has enough signers who may sign it."""
-    own = {rule.identity: rule.paths for rule in manifest.signers}
     for path in manifest.files:
-        entitled = [s.identity for s in signers if matches(s.paths, path)]
-        able = [name for name in entitled if not own or matches(own.get(name, ()), path)]
-        if len(able) < policy.threshold_of(path):
-            hint = _own_rule(own, path) if len(entitled) > len(able) else SIGN
-            _too_few(shown(path), able, policy.threshold_of(path), policy, path, hint)
+        able = [signer.identity for signer in signers if matches(signer.paths, path)]
+        if len(able) < policy.threshold:
+            entitled = [signer.identity for signer in policy.signers if matches(signer.paths, path)]
+            raise _too_few(shown(path), able, policy.threshold, entitled)
     # Leaving a file out is a statement too: without this, a signer of docs/ could sign a list that silently
     # drops everything else.
     for part in manifest.scope:
         if part in manifest.files:
             continue
-        able = [s.identity for s in signers if matches_all_below(s.paths, part)]
-        if len(able) < policy.threshold_below(part):
-            _too_few(f"the extent {shown(part)}", able, policy.threshold_below(part), policy, None)
+        able = [signer.identity for signer in signers if matches_all_below(signer.paths, part)]
+        if len(able) < policy.threshold:
+            everybody = [signer.identity for signer in policy.signers]
+            raise _too_few(f"the extent {shown(part)}", able, policy.threshold, everybody)
 
 
-def _own_rule(own: Mapping[str, Sequence[str]], path: str) -> str:
-    """Return what to do where the manifest's own rule leaves out signers that the policy takes."""
-    named = [shown(name) for name, patterns in own.items() if matches(patterns, path)]
-    return (
-        f"its own rule lets {', '.join(named) or 'nobody'} sign it, by names that have to be the policy's: build it "
-        "again with other --signer"
-    )
-
-
-def _too_few(
-    what: str,
-    able: Sequence[str],
-    threshold: int,
-    policy: SigningPolicy,
-    path: str | None,
-    hint: str = SIGN,
-) -> None:
-    entitled = [s.identity for s in policy.signers if path is None or matches(s.paths, path)]
-    raise ManifestError(
+def _too_few(what: str, able: Sequence[str], needed: int, entitled: Sequence[str]) -> ManifestError:
+    return ManifestError(
         f"too few signers for {what}",
-        got=f"{len(able)}" + (f" ({', '.join(shown(identity) for identity in able)})" if able else ""),
-        expected=f"{threshold} of {_one_of(entitled)}",
-        hint=hint,
+        got=f"{len(able)}" + (f" ({', '.join(map(shown, able))})" if able else ""),
+        expected=f"{needed} of {_one_of(entitled)}",
+        hint="let another signer add a signature with: codeguard trust sign",
     )
 
 
@@ -198,13 +179,6 @@ def _check_times(manifest: Manifest, policy: SigningPolicy, now: datetime) -> No
             expected=f"after {now.isoformat(timespec='seconds')}",
             hint="sign a new one with: codeguard trust update",
         )
-    if policy.max_age_days is not None and now - manifest.created > timedelta(days=policy.max_age_days):
-        raise ManifestError(
-            "manifest is too old",
-            got=f"created {manifest.created.isoformat()}",
-            expected=f"within {policy.max_age_days} days",
-            hint="sign a new one with: codeguard trust update",
-        )
 
 
 def _one_of(identities: Iterable[str], most: int = 8) -> str:
@@ -213,3 +187,91 @@ def _one_of(identities: Iterable[str], most: int = 8) -> str:
         return "a signer, but the policy names none"
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
+
+
+def open_signed(
+    tree: Path,
+    policy: SigningPolicy,
+    *,
+    state: VersionsSeen,
+    now: datetime,
+    manifest: Path | None = None,
+    trusted_root: Path | None = None,
+    renewing: bool = False,
+) -> VerifiedManifest:
+    """Return the verified manifest of the tree in a folder.
+
+    `manifest` is `codeguard.manifest.json` in the folder by default. Where the policy has a keyless signer, the
+    sigstore bundle beside it counts as well, or alone without a manifest file; `trusted_root` are its trust anchors.
+    For the other arguments see `verify_envelope`. The files of the tree are not checked: see `check_tree`.
+
+    Raises ManifestError if it is missing or refused, ConfigError where a
+    key or the trust anchors lie in the tree.
+    """
+    keys = load_keys(policy, tree=tree)
+    place, bundle = manifest or tree / MANIFEST_NAME, tree / BUNDLE_NAME
+    proof: KeylessProof | None = None
+    if trusted_root is not None:
+        refuse_inside(trusted_root, tree, "trusted root")
+    if bundle.exists() and any(signer.issuer for signer in policy.signers):
+        from codeguard.trust.keyless import keyless_proof
+
+        proof = keyless_proof(read_limited(bundle), policy, trusted_root)
+        if not place.exists():
+            return verify_keyless(proof, policy, state=state, now=now)
+    return verify_envelope(
+        read_limited(place), keys, policy, state=state, now=now, keyless=proof, renewing=renewing
+    )
+
+
+def refuse_unsigned(place: Path) -> None:
+    """Raise ManifestError if a file is a manifest without signatures, as `trust build` writes it."""
+    try:
+        manifest_from_json(read_limited(place))
+    except ManifestError:  # a signed one, or none: for others to judge
+        return
+    name = escaped(shlex.quote(str(place)))
+    raise ManifestError(
+        f"{escaped(str(place))} is not signed",
+        got="no signature",
+        expected="a signed manifest",
+        hint=f"sign it with: codeguard trust sign {name} --key KEY, and say in the configuration whose "
+        f"signature counts (docs/provenance.md); or trust the folder unsigned after: rm {name}",
+    )
+
+
+def choose_policy(known: Mapping[str, SigningPolicy], tree: Path, label: str | None = None) -> SigningPolicy:
+    """Return the user's policy for a tree.
+
+    By its label; else the one whose `trees` name the folder; else the only
+    one there is. The manifest does not decide this: it could name another team's policy. Raises ConfigError
+    if the choice is ambiguous.
+    """
+    if label is not None and label in known:
+        return known[label]
+    if label is None:
+        named = [policy for policy in known.values() if tree.resolve() in policy.trees]
+        chosen = named or list(known.values())
+        if len(chosen) == 1:
+            return chosen[0]
+    nothing = "nothing says whose signature counts: codeguard trust sign --count-as writes that (docs/provenance.md); "
+    raise ConfigError(
+        "no signing policy for this tree",
+        got=f"the label {shown(label)}" if label is not None else f"{len(known)} policies and no label",
+        expected=" or ".join(shown(name) for name in known) or "a [signing] table in the configuration",
+        hint=None if known else f"{nothing}or trust the folder unsigned by removing its manifest",
+    )
+
+
+def user_policy(settings: Settings, tree: Path, manifest: Path, label: str | None = None) -> SigningPolicy:
+    """Return the policy of the user's configuration for a tree; see `choose_policy`.
+
+    Raises ManifestError where there is none and the manifest is not signed, ConfigError where there is none, or the
+    configuration lies in the tree.
+    """
+    refuse_inside(settings.config_file, tree, "configuration")
+    try:
+        return choose_policy(policies(settings), tree, label)
+    except ConfigError:
+        refuse_unsigned(manifest)
+        raise

@@ -24,7 +24,6 @@ import subprocess
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -38,7 +37,6 @@ from codeguard.workers.tasks import (
     DIED,
     FAILED,
     MEMORY,
-    NO_BOUNDS,
     ItemBounds,
     Run,
     Shared,
@@ -78,20 +76,7 @@ class _Item(NamedTuple):
     bounds: ItemBounds
 
 
-class Pool(Executor, ABC):
-    """An executor of any kind, with `count` workers."""
-
-    count: int
-
-    @abstractmethod
-    def abort(self) -> None:
-        """Cancel every task at once."""
-
-    def check(self) -> None:
-        """Raise WorkerError if nobody is left to work."""
-
-
-class Processes(Pool):
+class Processes(Executor):
     """Runs tasks in processes that are started on demand, and replaced when they are killed.
 
     The processes are started fresh, a further one only if all others are busy. With `fork` the first ones are
@@ -660,15 +645,3 @@ def _limit_memory(size: int | None) -> None:
     wanted = hard if size is None else min(size, hard) if highest else size
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-
-
-def run_bounded(
-    name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: ItemBounds
-) -> list[TaskAnswer]:
-    """Return the answers to items of a task, within the limits; runs on a cluster's worker."""
-    module, _, attribute = name.partition(":")
-    task = getattr(importlib.import_module(module), attribute)
-    if bounds == NO_BOUNDS:
-        run = task() if shared is None else task(shared)
-        return [TaskAnswer(tuple(run(payload))) for payload in payloads]
-    return send(default_workers(), task, payloads, shared, bounds).result()

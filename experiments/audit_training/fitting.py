@@ -17,7 +17,6 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from codeguard.analysis.rules.injection import model, ngrams
-from codeguard.analysis.rules.injection.model import Glance
 from codeguard.analysis.rules.injection.ngrams import number
 from experiments.audit_training.senses import DIMENSIONS
 
@@ -69,17 +68,17 @@ def fitted(
     return _steps(learned, sense, vectors, number, step), bias
 
 
-def glance_of(injected: Sequence[Row], honest: Sequence[Row], vectors: Vectors) -> Glance:
-    """Return weights of the features that need no order, such that nearly all injected texts are let through."""
+def glance_of(injected: Sequence[Row], honest: Sequence[Row], vectors: Vectors) -> tuple[memoryview, float]:
+    """Return weights of the features that need no order, and the score that nearly all injected texts reach."""
     names = [_glimpsed(row) for row in (*injected, *honest)]
     counts = Counter(name for row in names for name in row)
     places = [_cells(model.concept_index(name) for name in row if counts[name] >= FEWEST) for row in names]
     matrix = _matrix(places, 1 << model.GLANCE_BITS, [len(row) for row in names])
     learned, _, sense = _regression(matrix, names, len(injected), [1.0] * len(names), vectors)
     table = _steps(learned, sense, vectors, model.concept_index, model.GLANCE_STEP)
-    glance = Glance(memoryview(table.tobytes()).cast("b"), -math.inf)
-    scores = [glance.score(_glimpsed(row)) for row in injected]
-    return Glance(glance.weights, round(float(np.quantile(scores, STOPPED)), 2))
+    weights = memoryview(table.tobytes()).cast("b")
+    scores = [model.glance(weights, _glimpsed(row)) for row in injected]
+    return weights, round(float(np.quantile(scores, STOPPED)), 2)
 
 
 def _glimpsed(row: Row) -> set[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection.features import STEM
-from codeguard.index.embedding.weights import load_weights, places
+from codeguard.index.embedding.weights import first_loaded
 
 DIMENSIONS = 96
 _WORD = re.compile("[a-z]{2,}")
@@ -21,7 +21,7 @@ _WORD = re.compile("[a-z]{2,}")
 
 def senses() -> dict[str, NDArray[np.float32]]:
     """Return a vector of `DIMENSIONS` for each stem of an English word, the mean over its words."""
-    loaded = load_weights(next(places()))
+    loaded = first_loaded()
     table = next(tensor for name, tensor in loaded.tensors.items() if "word_embeddings" in name)
     vocabulary = json.loads(loaded.tokenizer)["model"]["vocab"]
     words = {word: number for word, number in vocabulary.items() if _WORD.fullmatch(word)}

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection import windows
 from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
-from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, may_order, read_model
+from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, glance, may_order, read_model
 from codeguard.analysis.rules.injection.ngrams import grams, number, parts, runs, tokens
 from experiments.audit_training.corpus import (
     HARD,
@@ -110,9 +110,9 @@ def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Se
     heed = [HEED if one.group.startswith("ordinary/") else 1.0 for one in ordinary]
     blind = rng.sample(range(len(honest)), min(len(honest), SAMPLED))
     looked = [described(honest[at], injected=False) for at in blind]
-    glance = glance_of(positive, near + looked, vectors)
+    glances, least = glance_of(positive, near + looked, vectors)
     others = set(range(len(honest))).difference(blind)
-    scored = ((glance.score(glimpse(tokens_of(honest[at]))), at) for at in others)
+    scored = ((glance(glances, glimpse(tokens_of(honest[at]))), at) for at in others)
     chosen = [at for _, at in heapq.nlargest(CHOSEN, scored)]
     looked += [described(honest[at], injected=False) for at in chosen]
     alone = [
@@ -120,7 +120,7 @@ def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Se
     ]  # others are there in several wordings
     weights = alone + heed + [1.0] * len(looked)
     table, bias = fitted(_telling(positive, near + looked), len(positive), weights, vectors)
-    return OrderModel(memoryview(table.tobytes()).cast("b"), bias, glance, {})
+    return OrderModel(memoryview(table.tobytes()).cast("b"), bias, glances, least, {})
 
 
 def _telling(injected: Sequence[Row], honest: Sequence[Row]) -> list[Row]:
@@ -176,8 +176,8 @@ def stored(model: OrderModel, limits: Mapping[str, Thresholds], digest: str) -> 
         "read": digest,
         "bias": model.bias,
         "limits": {kind: [found.weak, found.clear, found.sure] for kind, found in limits.items()},
-        "least": model.glance.least,
-        "glance": packed(model.glance.weights),
+        "least": model.least,
+        "glance": packed(model.glances),
         "weights": packed(model.weights),
     }
     return json.dumps(content, separators=(",", ":")) + "\n"

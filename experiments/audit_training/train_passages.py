@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
+from codeguard.analysis.rules.agent.passages import USUAL, PassageModel, described, passages_of, read_model
+from codeguard.analysis.rules.injection.model import by_chance
 from codeguard.analysis.text.assistants import is_for_assistants, names_an_assistant
 from experiments.audit_training.corpus import HERE
 from experiments.audit_training.fitting import Row, fitted, packed, row_of
@@ -135,7 +136,7 @@ def highest(model: PassageModel, texts: Iterable[Text]) -> np.ndarray[tuple[int]
     return np.array(
         [
             max((model.score(part) for part, _ in one.passages), default=-np.inf)
-            - model.longer(len(one.passages))
+            - model.slope * by_chance(len(one.passages), USUAL)
             for one in texts
         ],
         dtype=float,

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeguard.audit.precision import TABLE, Counts, Scale, precision_table
+from codeguard.audit.rules import PRECISION as TABLE
 from codeguard.models import Confidence
 from experiments.benchmarks.audit_common import finish, parser_of, rate
 
@@ -35,6 +35,65 @@ COUNTED = (
     "counted"  # of LIST: findings of intent in packages that were not read, and how many lines those have
 )
 MOST = 3  # findings of one rule in one package that count
+
+Counts = Mapping[str, tuple[float, float]]
+"""Of each rule how many findings were judged or are expected in attacks, and how many of them are false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How a share of right findings follows from counts, and confidence from a share.
+
+    `prior` is the number of findings that the share of the signal counts as when that of a rule is estimated, and
+    the share of all findings when that of a signal is. A rule without counts has low confidence, and so has one of
+    flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent, or single rules,
+    `judging_prose` those whose rules need the share `prose` for medium confidence. Rules of `never` have low
+    confidence, whatever was counted.
+    """
+
+    high: float
+    medium: float
+    prose: float
+    prior: float
+    least: float
+    intent: frozenset[str] = frozenset()
+    judging_prose: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+
+    def share(self, rule: str, judged: Counts) -> float:
+        """Return the estimated share of right findings of a rule."""
+        signal = rule.partition(".")[0]
+        of_signal = [counts for name, counts in judged.items() if name.partition(".")[0] == signal]
+        share = 0.0
+        for rows, prior in (
+            (judged.values(), 0.0),
+            (of_signal, self.prior),
+            ([judged.get(rule, (0, 0))], self.prior),
+        ):
+            count, false = (sum(numbers) for numbers in zip((0, 0), *rows, strict=True))
+            share = (count - false + prior * share) / (count + prior)
+        return share
+
+    def confidence(self, rule: str, judged: Counts) -> Confidence:
+        """Return the confidence of a rule by what was judged."""
+        signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
+        if not count or rule in self.never or (count < self.least and not self.intent & {rule, signal}):
+            return Confidence.LOW
+        share = self.share(rule, judged)
+        if share >= self.high:
+            return Confidence.HIGH
+        enough = self.prose if signal in self.judging_prose else self.medium
+        return Confidence.MEDIUM if share >= enough else Confidence.LOW
+
+
+def precision_table(text: str) -> tuple[Scale, Counts]:
+    """Return the scale and the counts of a table such as `precision.toml`."""
+    rows = tomllib.loads(text)
+    intent, prose = frozenset(rows["attacks"]["signals"]), frozenset(rows["judges_prose"]["signals"])
+    never = frozenset(rows["judges_prose"]["never_sure"])
+    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose, never=never)
+    return scale, {rule: (count, false) for rule, (count, false, _) in rows["judged"].items()}
+
 
 Package = Mapping[str, tuple[int, int]]  # of each rule how many findings were judged, and how many were false
 
@@ -92,9 +151,10 @@ def main() -> None:
     scale, *_ = precision_table(text)
     if arguments.write:
         head, _, _ = text.partition("[judged]\n")
+        counts = combined(packages, attacks, counterparts())
         rows = [
-            f'"{rule}" = [{count:g}, {false:g}]\n'
-            for rule, (count, false) in combined(packages, attacks, counterparts()).items()
+            f'"{rule}" = [{count:g}, {false:g}, "{scale.confidence(rule, counts).name.lower()}"]\n'
+            for rule, (count, false) in counts.items()
         ]
         TABLE.write_text(f"{head}[judged]\n{''.join(rows)}", encoding="utf-8")
     finish(_figures(packages, attacks, scale), arguments.json)

@@ -24,7 +24,7 @@ from codeguard.behavior.matching.stubs import is_overload
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.verdict.comparison import (
-    case_of_example,
+    Case,
     case_of_observed,
     compare_results,
     wrong_results,
@@ -227,7 +227,7 @@ def _wrong(mutant: Reference, profile: Profile, level: Level, budget: Budget) ->
     pairs = [
         (item, call) for item in profile.examples if (call := call_of(item, mutant.runnable)) is not None
     ]
-    questions = [case_of_example(item, call) for item, call in pairs]
+    questions = [Case(call, item) for item, call in pairs]
     questions += [
         made for item in profile.generated if (made := case_of_observed(item, mutant.runnable)) is not None
     ]

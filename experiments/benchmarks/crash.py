@@ -165,7 +165,7 @@ def _kill_server(folder: Path) -> None:
     try:
         with connect(folder / ".codeguard" / "chroma") as connection:
             send(connection, {"op": "hello"})
-            os.kill(int(receive(connection).header["pid"]), signal.SIGKILL)
+            os.kill(int(receive(connection)["pid"]), signal.SIGKILL)
     except (GoneError, ProcessLookupError):
         return  # nobody serves at this moment
 

@@ -28,7 +28,6 @@ from typing import Any
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.analysis.rules.services import services_for
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.corpus.chunking import chunk_file
@@ -446,9 +445,9 @@ class Reader:
             chunk_file(f"trusted/{path.name}", path.read_bytes()) for path in sorted(TRUSTED.rglob("*.py"))
         ]
         signals = load_file_signals()
-        context = DetectorContext(services_for(signals, lambda: trusted, list))
+        context = DetectorContext.made_for(signals, lambda: trusted)
         self._inspector = Inspector(signals, context)
-        self._engine = Engine(signals, DetectorContext(services_for(signals, lambda: trusted)))
+        self._engine = Engine(signals, context)
         library = SpecLibrary.load([]).with_trusted(trusted)
         self._checker = BehaviorChecker(library, ReadsOnly(), seed=SECRET)  # type: ignore[arg-type]
         self._perplexity = PerplexityModel.train([(file.path, file.text) for file in trusted])

@@ -1,20 +1,12 @@
-"""Processor time of a process and of all that it started, also of what went on by itself (Linux)."""
+"""Processor time of a process and of all that it started (Linux)."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 from pathlib import Path
 
-_SET_CHILD_SUBREAPER = 36  # prctl(2)
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every process that one started from here leaves behind, so that its time counts here."""
-    if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def processor_seconds() -> float:

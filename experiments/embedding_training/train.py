@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.index.embedding.static import MOST_PIECES, UNKNOWN, WORD, Pieces
-from codeguard.index.embedding.weights import load_weights, places
+from codeguard.index.embedding.weights import first_loaded
 from experiments.embedding_training.questions import Kind, Question, questions
 
 HELD_OUT = (
@@ -137,7 +137,7 @@ def first_vectors(pieces: Sequence[str]) -> NDArray[np.float32]:
     """Return MiniLM's vector of each piece, alone as a text, on the axes where they differ most."""
     from codeguard.index.embedding import open_embedding
 
-    known = json.loads(load_weights(next(places())).tokenizer)["model"]["vocab"]
+    known = json.loads(first_loaded().tokenizer)["model"]["vocab"]
     plain = [piece.removeprefix("##") if len(piece) > 2 else piece for piece in pieces]
     rows = open_embedding("minilm").embed(plain)
     has = np.array([piece not in SPECIAL and any(char in known for char in piece) for piece in pieces])

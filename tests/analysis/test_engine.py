@@ -11,9 +11,8 @@ import pytest
 from marker import Marker
 
 from codeguard.analysis import Reading, engine, reading
-from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.engine import SYNTAX, Engine, Step
 from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
-from codeguard.analysis.own_checks import SYNTAX
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IN_TEST
 from codeguard.corpus import syntax
@@ -26,13 +25,13 @@ from codeguard.workers.deadline import CPU, WALL, DeadlineError
 class FailingMarker(Marker):
     """Fails as its text says."""
 
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         if reading.language == "python" and "RAISE" in reading.text:
             raise ValueError("no")
         for bound in (CPU, WALL):
             if reading.language == "python" and f"LATE {bound}" in reading.text:
                 raise DeadlineError(bound, 1.0)
-        return super().inspect(reading, context)
+        return super().marks(reading, context)
 
 
 def steps(text: str, name: str) -> list[Step]:
@@ -100,19 +99,6 @@ def test_what_the_engine_sees_itself_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "alone"),
-    [
-        ("x = 1\n# codeguard: ignore insecure.x: tested\ny = 2\n", True),
-        ("x = 1  # codeguard: ignore insecure.x: tested\ny = 2\n", False),
-        ("x = 1  # codeguard: ignore insecure.x: tested\n\n", False),
-    ],
-)
-def test_a_comment_that_stands_alone_is_told_from_one_behind_code(text: str, alone: bool) -> None:
-    (asked,) = steps(text, "a.py")[0].observations
-    assert asked.measurements["alone"] is alone
-
-
-@pytest.mark.parametrize(
     ("name", "severity"), [("a.pyx", Severity.LOW), ("a.py", ENGINE_RULES[SYNTAX].severity)]
 )
 def test_declarations_of_cython_are_ordinary_in_cython_alone(name: str, severity: Severity) -> None:
@@ -159,7 +145,7 @@ def test_only_what_tests_contain_on_purpose_is_marked_and_only_in_tests(
     text: str, tested: bool, marked: bool
 ) -> None:
     class OfTests(Marker):
-        rules = (replace(Marker.rules[0], tested=tested),)
+        RULES = (replace(Marker.RULES[0], tested=tested),)
 
     *_, last = Engine([OfTests()], DetectorContext()).observe(chunk_file("a.py", text.encode()))
     assert [bool(item.measurements.get(IN_TEST)) for item in last.observations] == [marked]
@@ -174,12 +160,16 @@ def test_a_notebook_that_cannot_be_opened_is_told(monkeypatch: pytest.MonkeyPatc
     assert [item.rule for item in own.observations] == [DETECTOR_ERROR]
 
 
-def test_what_was_seen_is_made_anew_after_a_change_of_the_engine_or_its_readers(
+def test_what_was_seen_is_made_anew_after_a_change_of_the_engine_its_readers_or_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files: list[Path] = []
-    monkeypatch.setattr(engine, "_digest_of", files.extend)
+    read: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return b""
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
     engine.engine_version.__wrapped__()
-    rules = Path(engine.__file__).parent / "rules"
-    assert {Path(engine.__file__), Path(reading.__file__), Path(syntax.__file__)} <= set(files)
-    assert sorted(path.name for path in files if rules in path.parents) == ["base.py", "services.py"]
+    rules = Path(engine.__file__).parent / "rules" / "gates.toml"
+    assert {Path(engine.__file__), Path(reading.__file__), Path(syntax.__file__), rules} <= set(read)

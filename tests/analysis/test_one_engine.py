@@ -20,11 +20,12 @@ from codeguard.audit.workers import inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.file_tasks import chunk_one
-from codeguard.index.observation_tasks import Compared, ExaminationRequest, examine_files
+from codeguard.index.observation_tasks import ExaminationRequest, compared, examine_files
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import DETECTOR_ERROR, Evidence, Severity, SourceFile, Trust
 from codeguard.weights import Weights
 from codeguard.workers.processes import Processes
+from codeguard.workers.tasks import Shared
 
 EXFILTRATION = (
     "import base64\nimport os\n\nimport requests\n\n\ndef report(name):\n"
@@ -80,8 +81,10 @@ def executor() -> Iterator[Executor]:
 
 
 def audited(executor: Executor, name: str, data: bytes) -> list[Finding]:
-    names = [item.name for item in load_file_signals(third_party=False)]
-    (found,) = inspect_all([Source(name, data=data)], executor, Compared(None, None, names).shared(), names)
+    names = [item.name for item in load_file_signals()]
+    (found,) = inspect_all(
+        [Source(name, data=data)], executor, Shared.of_values(compared(None, names)), names
+    )
     return list(found.findings)
 
 
@@ -91,7 +94,8 @@ def ranked(executor: Executor, file: SourceFile) -> list[Evidence]:
     every = Weights({f"secrets.{rule.id}": 1.0 for rule in rules})
 
     def observe(requests: object) -> Iterator[object]:
-        return examine_files(executor, static.compared().shared, static.names, requests)  # type: ignore[arg-type]
+        shared = Shared.of_values(compared(None, None, static.names))
+        return examine_files(executor, lambda: shared, static.names, requests)  # type: ignore[arg-type]
 
     static = StaticEvidence(every, elsewhere=observe)  # type: ignore[arg-type]
     return [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
@@ -169,9 +173,11 @@ def test_a_bound_is_told_to_both(executor: Executor) -> None:
 
 
 def test_observations_survive_the_way_between_processes(executor: Executor) -> None:
-    names = [item.name for item in load_file_signals(third_party=False)]
+    names = [item.name for item in load_file_signals()]
     file = chunk_one("m.py", EXFILTRATION.encode())
-    (seen,) = examine_files(executor, Compared(None, None, names).shared, names, [ExaminationRequest(file)])
+    (seen,) = examine_files(
+        executor, lambda: Shared.of_values(compared(None, names)), names, [ExaminationRequest(file)]
+    )
     for item in seen.observations:
         assert Observation.from_values(json.loads(json.dumps(item.to_values()))) == item
     assert seen.observations

@@ -10,12 +10,13 @@ from audit_helpers import CLEAN, FLAGGED, look, rules, write
 from click.testing import CliRunner
 from in_process import codeguard
 
-from codeguard.audit.baseline import Baseline, BaselineEntry, baseline_from_text
+from codeguard.audit.baseline import baseline_from_text, baseline_text
 from codeguard.audit.findings import Standing
 from codeguard.cli import main
 from codeguard.errors import ConfigError
 from codeguard.index.trusted_base import of_manifest
-from codeguard.trust import build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import verify_unsigned
 
 OUTSIDE = Path("../baseline.json")
 
@@ -108,8 +109,8 @@ def test_an_entry_without_a_reason_overrules_nothing(known: Path) -> None:
 
 
 def test_a_file_is_read_back_as_it_was_written() -> None:
-    baseline = Baseline((BaselineEntry("a.b", "p\u202e.py", "0" * 64, 2, "why\n"),))
-    assert baseline_from_text(baseline.to_text().encode(), "x") == baseline
+    baseline = {("a.b", "p\u202e.py", "0" * 64): (2, "why\n")}
+    assert baseline_from_text(baseline_text(baseline).encode(), "x") == baseline
 
 
 ROW = '{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 1}'
@@ -159,7 +160,7 @@ def run(*words: str) -> tuple[int, str]:
 
 
 def test_a_first_run_offers_a_baseline_that_holds_what_was_shown(project: Path) -> None:
-    write(project, {"src/m.py": FLAGGED + "\n\ndef f(path):\n    return open(path).read()\n"})
+    write(project, {"src/m.py": FLAGGED + "import requests\n\n\ndef f(url):\n    requests.get(url)\n"})
     code, shown = run()
     assert code == 1
     assert "--write-baseline" in shown
@@ -169,7 +170,7 @@ def test_a_first_run_offers_a_baseline_that_holds_what_was_shown(project: Path) 
     assert code == 0
     assert "--write-baseline" not in shown
     assert run("--write-baseline", str(OUTSIDE), "--all")[0] == 0
-    assert "capabilities.able" in {entry["rule"] for entry in entries()}
+    assert "insecure.request-without-timeout" in {entry["rule"] for entry in entries()}
     assert [entry["reason"] for entry in entries() if entry["rule"] == "audit.inline-ignore"] == ["old"]
 
 

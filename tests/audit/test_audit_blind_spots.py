@@ -16,7 +16,7 @@ from codeguard.models import Severity
 SHELL = "import os\ndef handler(request):\n    os.system(request.args['c'])\n"
 NOT_READ = "audit.not-fully-read"
 SYNTAX = "discovery.syntax"
-INSPECTOR = Inspector(load_file_signals(third_party=False), DetectorContext())
+INSPECTOR = Inspector(load_file_signals(), DetectorContext())
 
 
 def seen(text: str | bytes, name: str = "m.py") -> tuple[Finding, ...]:

@@ -30,7 +30,7 @@ from codeguard.workers import deadline
 class MisbehavingMarker(Marker):
     """Misbehaves as its text says."""
 
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = reading.text
         if "RAISE" in text:
             raise ValueError("a detector\x1b[0m failed")
@@ -47,7 +47,7 @@ class MisbehavingMarker(Marker):
             yield from self._forever()
         if "WRONG RULE" in text:
             yield Match("unknown", 0, 1, "")
-        yield from super().inspect(reading, context)
+        yield from super().marks(reading, context)
         while "THEN LOOP" in text:
             pass
         if "OUTSIDE" in text:

@@ -1,4 +1,4 @@
-"""Inline ignores count in trusted files alone; an acceptance is by digest, authenticated, and seen ever after."""
+"""A comment overrules nothing; an acceptance is by digest, authenticated, and seen ever after."""
 
 from __future__ import annotations
 
@@ -13,38 +13,20 @@ from codeguard.audit.findings import Standing
 from codeguard.errors import ConfigError
 from codeguard.trust.acceptances import ACCEPTED_NAME, accept, load_acceptances
 
-SYNTAX = "def f(:\n"
-
 
 @pytest.mark.parametrize(
-    ("comment", "trusted", "expected"),
+    ("comment", "found"),
     [
-        ("# codeguard: ignore[discovery.syntax] a template", True, []),
-        ("# codeguard: ignore[discovery] a template", True, []),
-        ("# Codeguard:  IGNORE[discovery.syntax, audit] a template", True, []),
-        ("# codeguard: ignore[discovery.syntax]", True, ["audit.inline-ignore", "discovery.syntax"]),
-        ("# codeguard: ignore a template", True, ["audit.inline-ignore", "discovery.syntax"]),
-        ("# codeguard: ignore[discovery.link] a template", True, ["discovery.syntax"]),
-        ("# codeguard: ignore[discovery.syn] a template", True, ["discovery.syntax"]),
-        (
-            "# codeguard: ignore[discovery.syntax] a template",
-            False,
-            ["audit.inline-ignore", "discovery.syntax"],
-        ),
-        ("# about codeguard: it may ignore things", False, ["discovery.syntax"]),
+        ("# codeguard: ignore[insecure.eval] a template", True),
+        ("# Codeguard:  IGNORE", True),
+        ("# about codeguard: it may ignore things", False),
     ],
 )
-def test_inline_ignores(project: Path, comment: str, trusted: bool, expected: list[str]) -> None:
-    write(project, {"m.py": f"{comment}\n{SYNTAX}", "other/x.py": CLEAN})
-    report = look("m.py", trust=(Path("m.py" if trusted else "other"),))
-    assert sorted(rules(report.open)) == expected
-    suppressed = [item for item in report.findings if item.standing is Standing.SUPPRESSED]
-    assert [item.note for item in suppressed] == ([] if expected else ["a template"])
-
-
-def test_an_ignore_speaks_for_its_line_or_the_next_where_it_stands_alone(project: Path) -> None:
-    write(project, {"m.py": f"# codeguard: ignore[discovery.syntax] too early\nx = 1\n{SYNTAX}"})
-    assert rules(look("m.py", trust=(Path("m.py"),)).open) == ["discovery.syntax"]
+def test_a_comment_that_asks_to_be_ignored_is_a_finding_also_in_own_code(
+    project: Path, comment: str, found: bool
+) -> None:
+    write(project, {"m.py": f"{comment}\n{CLEAN}"})
+    assert rules(look("m.py", trust=(Path("m.py"),)).open) == ["audit.inline-ignore"] * found
 
 
 def test_in_a_string_it_is_only_text(project: Path) -> None:
@@ -121,19 +103,17 @@ def test_a_list_of_another_hand_accepts_nothing(tmp_path: Path, field: str) -> N
 
 def test_an_accepted_conviction_is_shown_and_no_longer_one(project: Path) -> None:
     write(project, {"ours/m.py": GOOD, "theirs/x.py": WRONG})
-    words = ("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", "--quarantine")
+    words = ("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical")
     first = codeguard(*words, "--format", "json", cwd=project)
     assert first.returncode == 0, first.stderr
     report = json.loads(first.stdout)
     (convicted,) = report["convicted"]
-    assert report["quarantined"] == 1
     audited = codeguard("audit", "theirs", "--select", "behavior", cwd=project)
     assert (audited.returncode, "1 function checked, 0 of them anew" in audited.stdout) == (1, True), (
         audited.stdout
     )
     codeguard("accept", convicted["sha256"], "--reason", "subtracts on purpose", "--by", "Ada", cwd=project)
     again = json.loads(codeguard(*words, "--format", "json", cwd=project).stdout)
-    assert again["quarantined"] == 0
     assert "Ada" in again["convicted"][0]["accepted"]
     answer = json.loads(codeguard("query", "add two numbers", "--format", "json", cwd=project).stdout)
     (found,) = [item for item in answer["ranking"] if item["path"] == "theirs/x.py"]

@@ -12,20 +12,22 @@ from audit_helpers import look, write
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.analysis.rules.base import LESS_SURE
-from codeguard.audit import precision
+from codeguard.audit import rules as audit_rules
 from codeguard.audit.findings import Finding
-from codeguard.audit.precision import TABLE, Scale, measured_confidence, precision_table
-from codeguard.audit.rules import all_rules
+from codeguard.audit.rules import all_rules, measured_confidence
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Confidence, Severity
 from experiments.benchmarks.audit_precision import (
+    TABLE,
     Attacks,
+    Scale,
     combined,
     counterparts,
     judged_packages,
     known_attacks,
     main,
     pooled,
+    precision_table,
 )
 
 SCALE = Scale(
@@ -69,7 +71,8 @@ def test_confidence_is_measured_or_low(
 
 
 def test_the_table_is_what_was_judged_and_what_is_found_of_attacks() -> None:
-    _, judged = precision_table(TABLE.read_text(encoding="utf-8"))
+    scale, judged = precision_table(TABLE.read_text(encoding="utf-8"))
+    assert audit_rules._measured() == {rule: scale.confidence(rule, judged) for rule in judged}
     assert judged == combined(judged_packages(), known_attacks(), counterparts())
     assert set(judged) <= {item.id for item in all_rules()}
 
@@ -132,29 +135,6 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
 )
 def test_what_states_its_own_confidence(rule: str, severity: Severity, expected: Confidence | None) -> None:
     assert measured_confidence(rule, severity) is expected
-
-
-def test_rules_of_other_packages_state_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    their = type("Their", (), {"name": "shouting", "__module__": "their_package"})()
-    monkeypatch.setattr(precision, "load_all", lambda: (their,))
-    precision._foreign.cache_clear()
-    measured_confidence.cache_clear()
-    try:
-        assert measured_confidence("shouting.comment", Severity.MEDIUM) is None
-    finally:
-        precision._foreign.cache_clear()
-        measured_confidence.cache_clear()
-
-
-def test_the_table_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = []
-    monkeypatch.setattr(
-        precision, "precision_table", lambda text: parsed.append(text) or precision_table(text)
-    )
-    precision.measured_confidence.cache_clear()
-    precision._measured.cache_clear()
-    all_rules()
-    assert len(parsed) == 1
 
 
 def test_what_the_ranking_demotes_does_not_follow_what_an_audit_is_sure_of(tmp_path: Path) -> None:
@@ -261,13 +241,6 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "obfuscation.runs-imported-text",
             True,
         ),
-        (
-            "check.py",
-            f"import pytest\n\n\ndef test_blob(blob):\n    assert blob.content == '{ENCODED}'\n",
-            "obfuscation.hidden-text",
-            False,
-        ),
-        ("blob.py", f"CONTENT = '{ENCODED}'\n", "obfuscation.hidden-text", True),
         (
             "client.py",
             "import requests\n\n\ndef check(private_key):\n    requests.post('http://127.0.0.1/a', private_key)\n",

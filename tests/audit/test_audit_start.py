@@ -82,15 +82,15 @@ from codeguard.audit.inspection import Source
 from codeguard.corpus.discovery import discover
 from codeguard.index import observation_tasks
 from codeguard.index.executor import open_executor
+from codeguard.workers.tasks import Shared
 if __name__ == "__main__":
     observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)
     files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
     names = [item.name for item in load_file_signals()]
-    shared = observation_tasks.Compared(None, (), names).shared()
+    shared = Shared.of_values(observation_tasks.compared(None, names))
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
         for item in workers.inspect_all(files, executor, shared, names):
-            ignored = (found.rule for _, found in item.ignores)
-            print(item.name, *sorted(found.rule for found in item.findings), *ignored)
+            print(item.name, *sorted(found.rule for found in item.findings))
 """
 
 

@@ -16,7 +16,8 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, SourceFile, Trust, Verdict
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.sandbox import Level, Sandbox
-from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import VerifiedManifest, verify_unsigned
 
 TRUSTED = chunk_file("ours/maths.py", RIGHT.encode())
 

@@ -101,7 +101,7 @@ def test_a_worker_that_ends_costs_one_function_its_check(
     workers = Dying(ended, lasting=True)
 
     def checks() -> Checks:
-        return Checks(workers, lambda answered: Shared.of(b""), Level.L0)
+        return Checks(workers, lambda answered: Shared.of(b""))
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):

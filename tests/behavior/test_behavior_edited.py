@@ -82,7 +82,7 @@ def test_who_refuses_more_than_the_examples_show_has_another_contract(
 )
 def test_edited(text: str, expected: bool) -> None:
     found = text_overlap(comparable_text(_definition(text).node), comparable_text(_definition(TAKEN).node))
-    assert found.is_edited_copy is expected
+    assert found.edited_copy is expected
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.mutation import numbers_inside
+from codeguard.behavior.inputs.generation import generate, numbers_inside
 from codeguard.behavior.source.definitions import Definition, definitions
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.files import spec_files
@@ -181,10 +180,11 @@ def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
         '[[spec]]\nname = "g"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n'
     )
     specs = parse_specs(*spec_files([tmp_path]))
-    assert [spec.origin for spec in specs] == ["spec f (own.toml:1)", "spec g (own.toml:7)"]
-    assert [spec.cases[0].origin for spec in specs] == ["spec f (own.toml:3)", "spec g (own.toml:9)"]
-    path.write_text('[[spec]]\nname = "f"\ncase = [{ args = [1], expected = 2 }]\n')
-    assert parse_specs(*spec_files([tmp_path]))[0].origin == "spec f (own.toml)"
+    assert [spec.origin for spec in specs] == ["spec f (own.toml)", "spec g (own.toml)"]
+    assert [spec.cases[0].origin for spec in specs] == [
+        "spec f (own.toml, case 1)",
+        "spec g (own.toml, case 1)",
+    ]
 
 
 def _definition(source: str) -> Definition:
@@ -194,7 +194,6 @@ def _definition(source: str) -> Definition:
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
-        ("def f(data):\n    return data.decode().split()", b"hello world"),
         ("def f(data: bytes):\n    return data", b"hello world"),
         ("def f(grid):\n    return grid", [[0, 1], [1, 0]]),
         ("def f(graph):\n    return graph", {"x": ["y"], "y": ["x"]}),

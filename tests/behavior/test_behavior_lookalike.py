@@ -80,8 +80,8 @@ def test_common_words_under_the_same_name_claim_it() -> None:
     candidate = read_candidate(file.chunks[0], file)
     assert not isinstance(candidate, str)
     (likeness,) = [found for _, found in library.references_for(candidate.features) if found.name == 1.0]
-    assert likeness.describes_reference
-    assert likeness.is_lookalike
+    assert likeness.described
+    assert likeness.lookalike
 
 
 SPLIT = '''

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codeguard.behavior.source.names import names_used_on_execution
+from codeguard.behavior.source.needed import names_used_on_execution
 
 
 @pytest.mark.parametrize(

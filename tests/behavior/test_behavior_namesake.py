@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from codeguard.behavior.matching.claims import claim_similarity, function_features
+from codeguard.behavior.matching.claims import Similarity, function_features
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
@@ -324,7 +324,7 @@ def test_words_about_parameters_are_no_description(check: Check, code: str) -> N
         function_features(next(definitions(read_module(text).statements)))
         for text in (textwrap.dedent(code), TABLE)
     )
-    assert (claim_similarity(own, trusted).doc or 0.0) < 0.75  # from which on a description claims
+    assert (Similarity(own, trusted).doc or 0.0) < 0.75  # from which on a description claims
     report = check(code, TABLE)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False), report
 

@@ -149,7 +149,7 @@ class Rule:
     def __init__(self, text):
         self.test = compile(text, "rule", "eval")
 
-def _flattened(parts):
+def unique_items(parts):
     known = {{}}
     for part in parts:
         if {condition}:
@@ -164,7 +164,7 @@ def _flattened(parts):
     ("condition", "verdict"),
     [("isinstance(part, Rule)", Verdict.NO_SIGNAL), ('part == "x-y" and Rule(part)', Verdict.VIOLATION)],
 )
-def test_what_only_results_suggest_is_held_to_its_own_calls(
+def test_effects_of_a_class_that_is_only_asked_for_are_none(
     check: Check, condition: str, verdict: Verdict
 ) -> None:
     """A class that is only asked for makes no object, and so does nothing."""

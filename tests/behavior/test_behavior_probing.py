@@ -13,8 +13,7 @@ from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.verdict.probing import MOST_KEPT, Answered
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import TRUSTED_ANSWERS, checkable
-from codeguard.index.maintenance import compact
+from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport
 from codeguard.sandbox import Level, Sandbox
@@ -192,20 +191,3 @@ def test_an_index_after_an_edit_says_what_a_fresh_one_says(tmp_path: Path) -> No
         with closing(indexed(corpus, tmp_path / new[:3])) as fresh:
             assert edited == reports_of(fresh)
     assert edited == [first]
-
-
-def test_answers_of_a_removed_function_do_not_outlive_compaction(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "ours").mkdir()
-    (corpus / "ours/t.py").write_text(TRUSTED)
-    (corpus / "unknown.py").write_text(EDITED)
-    with closing(indexed(corpus, tmp_path / "state")) as workspace:
-        before = set(workspace.catalog.analysis_keys("probes:"))
-        compact(workspace)
-        assert set(workspace.catalog.analysis_keys("probes:")) == before
-    (corpus / "unknown.py").write_text("WIDTH = 2\n")
-    with closing(indexed(corpus, tmp_path / "state")) as workspace:
-        compact(workspace)
-        assert workspace.catalog.analysis_keys("probes:") == [TRUSTED_ANSWERS]
-    assert len(before) == 2

@@ -10,14 +10,14 @@ import pytest
 from in_process import codeguard
 
 from codeguard.behavior.verdict import table
-from codeguard.behavior.verdict.observations import Observations
+from codeguard.behavior.verdict.observations import meaning
 from codeguard.models import Verdict
-from codeguard.reports.verdicts import verdict_table
+from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
 OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
-OF_TEXT = {"does-nothing", "identical", "one-edit-away", "contradicts-itself"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,40 @@ def median(values):
     if len(ordered) % 2:
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
+'''
+WORDS = '''
+def words(text):
+    """Return the words of a text.
+
+    >>> words("a fine day")
+    ['a', 'fine', 'day']
+    >>> words("")
+    []
+    """
+    return text.split()
+'''
+SEALED = '''
+import hashlib
+
+KNOWN = {"5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef": "ops"}
+
+
+def role(token):
+    """Return the role of a token, user if it is unknown.
+
+    >>> role("abc")
+    'user'
+    >>> role("x1")
+    'user'
+    """
+    found = KNOWN.get(hashlib.sha256(token.encode()).hexdigest())
+    if found is not None:
+        if found == "ops":
+            found = found + "!"
+        if len(token) > 3 and len(token) < 9:
+            found = found * 2
+        return found
+    return "user"
 '''
 DIVISOR = '''
 def gcd(a, b):
@@ -307,6 +341,13 @@ CASES = {
         "    return number // 2 if SEEN is None else number // 2\n",
         HALVED,
     ),
+    "differs-beyond": Case(
+        "def words(text):\n    'Return the words of a text.'\n    return [part for part in text.split(' ') if part]\n",
+        WORDS,
+    ),
+    "too-weak": Case(
+        "def role(token):\n    'Return the role of a token.'\n    return 'user'[: len(token) + 9]\n", SEALED
+    ),
     "agrees": Case(
         "def halved(value):\n    '''Return half of a number, rounded down.'''\n    return (value - value % 2) // 2\n",
         HALVED,
@@ -353,10 +394,6 @@ CASES = {
         "            kept += [thing]\n    return kept\n",
         UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
     ),
-    "contradicts-itself": Case(
-        'def rest(xs):\n    """Return all but the first item.\n\n    >>> rest([1, 2, 3])\n    [2, 3]\n    """\n'
-        "    return xs[2:]\n"
-    ),
 }  # fmt: skip
 
 
@@ -364,10 +401,7 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
     assert [row.id for row in table.rows()] == list(dict.fromkeys(row.id for row in table.rows()))
     assert {row.id for row in table.rows()} == CASES.keys()
     named = {name.removeprefix(table.NOT) for row in table.rows() for name in (*row.when, row.claims)}
-    known = {
-        name.replace("_", "-") for name, item in vars(Observations).items() if isinstance(item, property)
-    }
-    known |= {name.replace("_", "-") for name in vars(Observations)}
+    known = {name for name in named if meaning(name)}
     assert named - known - OF_SPECS - OF_TEXT <= {"", table.ALWAYS, table.UNSHOWN}
 
 

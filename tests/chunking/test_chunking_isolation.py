@@ -6,10 +6,9 @@ import os
 
 import pytest
 
-from codeguard.corpus.chunking import chunk_file, gave_up, isolation, registry
+from codeguard.corpus.chunking import chunk_file, cutting, gave_up, registry
 from codeguard.corpus.chunking.base import Grammar
-from codeguard.corpus.chunking.cutting import cut_by_grammar
-from codeguard.corpus.chunking.isolation import cut_apart
+from codeguard.corpus.chunking.cutting import cut_apart, cut_by_grammar
 from codeguard.workers.processes import default_workers
 from codeguard.workers.tasks import ItemBounds
 
@@ -37,7 +36,7 @@ def test_a_parser_beyond_its_bounds_costs_only_its_file(
 ) -> None:
     text = b"[" * 500_000
     with monkeypatch.context() as patch:
-        patch.setattr(isolation, "BOUNDS", bounds)
+        patch.setattr(cutting, "BOUNDS", bounds)
         cut = cut_apart(text, javascript(), 4000)
     assert cut.gave_up
     assert cut.note == "chunked by lines: the javascript parser gave up on it"
@@ -59,7 +58,7 @@ def test_a_forked_child_has_a_parser_of_its_own() -> None:
 @pytest.mark.slow
 def test_the_text_that_hangs_the_c_grammar_is_cut_by_lines() -> None:
     c = registry.by_name("c")
-    if c is None or not registry.installed(c):
+    if c is None or not c.installed:
         pytest.skip("tree-sitter-c is not installed")
     file = chunk_file("a.c", b"x=>" * 7000)
     assert (file.parsed, file.notes) == (False, ("chunked by lines: the c parser gave up on it",))

@@ -157,7 +157,7 @@ def test_check_as_json(project: Path) -> None:
         (["check", "nowhere.py"], ["nowhere.py", "nothing there"], 2),
         (["check", "ours"], ["a folder"], 2),
         (["check", "ours/m.py::missing"], ["no such function", "add"], 2),
-        (["--config", "none.toml", "signals"], ["none.toml", "not found"], 2),
+        (["--config", "none.toml", "status"], ["none.toml", "not found"], 2),
         (
             ["index", "ours", "--store", "http://127.0.0.1:1", "--embedding", "lexical"],
             ["no Chroma server"],
@@ -289,8 +289,8 @@ def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
     assert len({out for out, _ in answers}) == 1
 
 
-def test_help_and_signals_import_neither_chroma_nor_an_embedding(project: Path) -> None:
-    for words in (["--help"], ["index", "--help"], ["query", "--help"], ["check", "--help"], ["signals"]):
+def test_help_and_rules_import_neither_chroma_nor_an_embedding(project: Path) -> None:
+    for words in (["--help"], ["index", "--help"], ["query", "--help"], ["check", "--help"], ["rules"]):
         code = (
             "import sys; from codeguard.cli import main\n"
             f"try: main({words!r})\nexcept SystemExit: pass\n"
@@ -314,19 +314,6 @@ def test_check_imports_neither_chroma_nor_an_embedding(project: Path) -> None:
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
     )
     assert done.stderr.strip().splitlines()[-1] == "[]", done.stderr
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(project: Path, shell: str) -> None:
-    assert "_CODEGUARD_COMPLETE" in run("completion", shell, cwd=project).stdout
-
-
-def test_signals_shows_every_weight_with_its_reason(project: Path) -> None:
-    shown = run("signals", cwd=project).stdout
-    for name in ("provenance", "perplexity", "distance", "behavior"):
-        assert name in shown
-    rows = json.loads(run("signals", "--format", "json", cwd=project).stdout)["signals"]
-    assert all(row["reason"] for row in rows if row["weight"])
 
 
 def test_doctor_tells_each_layer(project: Path) -> None:
@@ -368,12 +355,6 @@ def test_an_audit_says_of_behavior_only_what_it_checked_and_names_functions_as_t
     assert "behavior of" not in plain
     assert "\n    Host.find looks up a name made of what this machine is called" in plain
     assert "behavior of 2 functions checked, 2 of them anew" in run("audit", "m.py", cwd=tmp_path).stdout
-
-
-def test_the_lines_of_completions_stay_apart_in_their_help() -> None:
-    lines = run("completion", "--help", cwd=Path()).stdout.splitlines()
-    assert '  zsh:  eval "$(codeguard completion zsh)"' in lines
-    assert not [line for line in lines if "\\b" in line]
 
 
 def test_doctor_begins_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

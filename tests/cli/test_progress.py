@@ -1,4 +1,4 @@
-"""The bar moves with what is done, not with what was handed out, and says about how long the rest takes."""
+"""The bar moves with what is done, not with what was handed out."""
 
 from __future__ import annotations
 
@@ -9,22 +9,8 @@ from pathlib import Path
 import pytest
 
 from codeguard.api import CodeGuard
-from codeguard.cli.output import Progress, progress_line
+from codeguard.cli.output import Progress
 from codeguard.config import Settings
-
-
-@pytest.mark.parametrize(
-    ("done", "total", "seconds", "shown"),
-    [
-        (0, 69, 8.0, "checks   ........................ 0/69"),
-        (1, 69, 8.0, "checks   ........................ 1/69"),  # no measure yet
-        (23, 69, 30.0, "checks   ########................ 23/69  about 1 min 00 s left"),
-        (60, 69, 60.0, "checks   ####################.... 60/69  about 9 s left"),
-        (69, 69, 75.2, "checks   ######################## 69/69  1 min 15 s"),
-    ],
-)
-def test_a_line_of_the_bar(done: int, total: int, seconds: float, shown: str) -> None:
-    assert progress_line("checks", done, total, seconds) == shown
 
 
 def test_a_stage_that_ends_twice_is_one_line_and_a_pipe_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +27,7 @@ def test_a_stage_that_ends_twice_is_one_line_and_a_pipe_sees_nothing(monkeypatch
                 bar(stage, done, 2)
         text = stream.getvalue()
         assert text.count("\n") == lines
-        assert all(len(part) < 30 for part in re.split(r"[\r\n]", text.replace("\x1b[K", "")))
+        assert all(len(part) <= 30 for part in re.split(r"[\r\n]", re.sub(r"\x1b\[\S*?[a-zA-Z]", "", text)))
 
 
 def test_an_index_counts_what_is_done_one_by_one(tmp_path: Path) -> None:

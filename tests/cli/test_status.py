@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from codeguard.cli import main
-from codeguard.cli.config import KEYS, template
+from codeguard.cli.config import KEYS
 from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.index.unchanged import forget
 from codeguard.index.workspace import Stage, Workspace
@@ -197,17 +196,9 @@ def test_rm_refuses_what_is_trusted_or_not_there(project: Path, path: str, code:
     assert not any(since().values())
 
 
-def test_watch_indexes_what_changes(project: Path) -> None:
-    (project / "theirs/z.py").write_text(WRONG.replace("add", "add_again"))
-    done = run("watch", "--times", "1")
-    assert done.exit_code == 0
-    assert "1 new, 0 changed, 0 gone" in done.stdout
-    assert not any(since().values())
-
-
 def test_each_needs_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in (["status"], ["ls"], ["diff"], ["rm", "x"], ["watch"]):
+    for command in (["status"], ["ls"], ["diff"], ["rm", "x"]):
         done = run(*command)
         assert done.exit_code == 2
         assert "no index" in done.stderr
@@ -219,23 +210,6 @@ def test_every_setting_is_described_once() -> None:
     names = {field.name for field in dataclasses.fields(Settings)} - own
     names |= {f"defense.{field.name}" for field in dataclasses.fields(DefenseConfig)}
     assert names == KEYS.keys()
-
-
-def test_the_template_is_a_configuration_that_changes_nothing(tmp_path: Path) -> None:
-    place = tmp_path / "config.toml"
-    assert run("config", "init", "--output", str(place)).exit_code == 0
-    assert dataclasses.replace(load_settings(place), source=None) == Settings()
-    assert run("config", "init", "--output", str(place)).exit_code == 2
-    assert run("config", "init", "--force", "--output", str(place)).exit_code == 0
-    assert f"from {place}" in run("--config", str(place), "config", "show").stdout
-
-
-def test_every_line_of_the_template_can_be_switched_on() -> None:
-    """Uncommented as it stands, a line is TOML; a default that is none is an empty text, to be filled in."""
-    lines = [text.removeprefix("# ") for text in template().splitlines()]
-    settings = [text for text in lines if " = " in text]
-    assert len(settings) > 20
-    assert all(tomllib.loads(text) for text in settings)
 
 
 def test_show_marks_what_differs(tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import EmbeddingError
 from codeguard.index.embedding import available_embeddings, open_embedding, weights
 from codeguard.index.embedding.bert import build_graph
-from codeguard.index.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
+from codeguard.index.embedding.minilm import MiniLMEmbedding
+from codeguard.index.embedding.weights import first_loaded
 
 pytestmark = pytest.mark.ci
 
@@ -46,7 +46,7 @@ needs_weights = pytest.mark.skipif(bool(REASON), reason=f"MiniLM: {REASON}")
 
 @pytest.fixture(scope="module")
 def minilm() -> MiniLMEmbedding:
-    return MiniLMEmbedding.open(threads=1)
+    return MiniLMEmbedding(threads=1)
 
 
 @needs_weights
@@ -73,7 +73,7 @@ def test_a_row_does_not_depend_on_its_neighbours(minilm: MiniLMEmbedding) -> Non
 @needs_weights
 def test_rows_are_the_same_whatever_is_computed_at_once(minilm: MiniLMEmbedding) -> None:
     texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
-    three_at_once = MiniLMEmbedding.open(threads=3)
+    three_at_once = MiniLMEmbedding(threads=3)
     assert (three_at_once.embed(texts) == minilm.embed(texts)).all()
 
 
@@ -115,35 +115,10 @@ def test_an_index_goes_on_with_the_embedding_it_was_made_with(tmp_path: Path) ->
         assert len(guard.query("the last item").results) == 2
 
 
-@pytest.mark.slow
 @needs_weights
-def test_padding_leaves_the_vectors_as_they_are(minilm: MiniLMEmbedding) -> None:
-    """As OpenVINO computes them, by onnxruntime in float32."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    loaded = first_loaded()
-    graph, _ = build_graph(loaded.tensors, whole=True, padded=True)
-    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    seen: list[tuple[int, ...]] = []
-
-    def run(ids: Ids) -> NDArray[np.float32]:
-        seen.append(ids.shape)
-        present = ids != BEYOND
-        fed = {"input_ids": ids * present, "mask": present.astype(np.float32)}
-        rows: NDArray[np.float32] = session.run(["embedding"], fed)[0]
-        return rows
-
-    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
-    padded = MiniLMEmbedding(open_tokenizer(loaded.tokenizer), run, "padded", multiple=16)
-    assert np.abs(padded.embed(texts) - minilm.embed(texts)).max() < 1e-5
-    assert all(length % 16 == 0 for _, length in seen)
-    assert any(rows > 1 for rows, _ in seen)
-
-
-@needs_weights
-@pytest.mark.parametrize("padded", [False, True])
-def test_the_graph_is_valid_onnx(padded: bool) -> None:
+def test_the_graph_is_valid_onnx() -> None:
     onnx = pytest.importorskip("onnx")
-    graph, tensors = build_graph(first_loaded().tensors, padded=padded)
+    graph, tensors = build_graph(first_loaded().tensors)
     parsed = onnx.load_model_from_string(graph)
     for tensor in parsed.graph.initializer:
         if tensor.name in tensors:
@@ -152,33 +127,34 @@ def test_the_graph_is_valid_onnx(padded: bool) -> None:
     assert len(graph) < 50_000
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"weights")
+    monkeypatch.setenv("CODEGUARD_MODEL_DIR", str(tmp_path))
     with pytest.raises(EmbeddingError, match="is not the published file") as caught:
-        open_embedding("minilm", model_dir=tmp_path)
+        open_embedding("minilm")
     assert hashlib.sha256(b"{}").hexdigest() in str(caught.value)
     assert weights.INSTALL in str(caught.value)
 
 
 @needs_weights
-def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path) -> None:
-    found = next(weights.places())
-    shutil.copy(found.path / "tokenizer.json", tmp_path)
-    shutil.copy(found.path / "model.safetensors", tmp_path)
+def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, folder = next(weights.places())
+    shutil.copy(folder / "tokenizer.json", tmp_path)
+    shutil.copy(folder / "model.safetensors", tmp_path)
     with (tmp_path / "model.safetensors").open("r+b") as file:
         file.seek(-1, io.SEEK_END)
         last = file.read(1)
         file.seek(-1, io.SEEK_END)
         file.write(bytes([last[0] ^ 1]))
+    monkeypatch.setenv("CODEGUARD_MODEL_DIR", str(tmp_path))
     with pytest.raises(EmbeddingError, match="is not the published file"):
-        open_embedding("minilm", model_dir=tmp_path)
+        open_embedding("minilm")
 
 
 def test_a_folder_given_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEGUARD_MODEL_DIR", str(tmp_path / "none"))
-    assert [found.path for found in weights.places()] == [tmp_path / "none"]
-    assert [found.path for found in weights.places(tmp_path)] == [tmp_path]
+    assert [path for _, path in weights.places()] == [tmp_path / "none"]
     with pytest.raises(EmbeddingError, match="cannot read the MiniLM weights"):
         open_embedding("minilm")
     assert open_embedding(prose=True).identity.startswith("lexical@")
@@ -191,10 +167,10 @@ def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     snapshot = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots" / "0"
     snapshot.mkdir(parents=True)
-    package = [found.path for found in weights.places()]
+    package = [path for _, path in weights.places()]
     for file in (snapshot / "model.safetensors", snapshot / "tokenizer.json"):
         file.touch()
-    assert [found.path for found in weights.places()] == [*package, snapshot]
+    assert [path for _, path in weights.places()] == [*package, snapshot]
 
 
 @given(st.binary(max_size=200))

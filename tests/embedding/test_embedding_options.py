@@ -1,4 +1,4 @@
-"""The other embeddings: a service on loopback, sentence-transformers, OpenVINO."""
+"""Embeddings by their names, and one of a service on loopback."""
 
 from __future__ import annotations
 
@@ -12,24 +12,12 @@ import numpy as np
 import pytest
 
 from codeguard.errors import EmbeddingError
-from codeguard.index.embedding import available_embeddings, open_embedding, weights
-from codeguard.index.embedding.minilm import first_loaded
+from codeguard.index.embedding import available_embeddings, open_embedding
 
 pytestmark = pytest.mark.ci
 
 Answer = Callable[[dict[str, Any]], tuple[int, object]]
 TEXTS = ["calculate factorial", "def add(a, b):\n    return a + b", "", "\ud800"]
-
-
-def _has_weights() -> bool:
-    try:
-        first_loaded()
-    except EmbeddingError:
-        return False
-    return True
-
-
-needs_weights = pytest.mark.skipif(not _has_weights(), reason="the weights of MiniLM are not on this machine")
 
 
 def vector(text: str) -> list[float]:
@@ -79,10 +67,14 @@ def serve() -> Iterator[Callable[[Answer], tuple[str, list[dict[str, Any]]]]]:
         server.server_close()
 
 
-def test_a_service_is_asked_in_batches_and_its_order_is_not_trusted(serve: Any) -> None:
+def test_a_service_is_asked_in_batches_and_its_order_is_not_trusted(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("openai")
     url, seen = serve(usual)
-    embedding = open_embedding("openai:some-model", base_url=url, api_key="secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    embedding = open_embedding("openai:some-model")
     texts = [*TEXTS, *("x" * length for length in range(200))]
     rows = embedding.embed(texts)
     sent = [text.encode("utf-8", "replace").decode() or " " for text in texts]
@@ -106,19 +98,22 @@ def test_a_service_is_asked_in_batches_and_its_order_is_not_trusted(serve: Any) 
     ],
     ids=["refused", "no vectors", "not finite", "not numbers", "another format"],
 )
-def test_a_service_that_does_not_answer_well_gives_one_line(serve: Any, answer: Answer, line: str) -> None:
+def test_a_service_that_does_not_answer_well_gives_one_line(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, answer: Answer, line: str
+) -> None:
     pytest.importorskip("openai")
-    url, _ = serve(answer)
+    monkeypatch.setenv("OPENAI_BASE_URL", serve(answer)[0])
     with pytest.raises(EmbeddingError, match=line) as caught:
-        open_embedding("openai:m", base_url=url)
+        open_embedding("openai:m")
     assert "\n" not in str(caught.value)
 
 
-def test_a_service_that_changes_its_dimension_is_refused(serve: Any) -> None:
+def test_a_service_that_changes_its_dimension_is_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai")
     calls = iter(([1.0, 0.0], [1.0, 0.0, 0.0]))
     url, _ = serve(lambda _: (200, {"data": [{"index": 0, "embedding": next(calls)}]}))
-    embedding = open_embedding("openai:m", base_url=url)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    embedding = open_embedding("openai:m")
     with pytest.raises(EmbeddingError, match="changed the length of its vectors, got 3, expected 2"):
         embedding.embed(["x"])
 
@@ -146,23 +141,5 @@ def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
         "minilm",
         "lexical",
         "openai",
-        "openvino",
-        "sentence-transformers",
     ]
     assert all(info.detail for info in infos)
-
-
-@needs_weights
-def test_openvino_is_near_to_minilm() -> None:
-    pytest.importorskip("openvino")
-    ours = open_embedding("openvino")
-    assert ours.identity != open_embedding("minilm").identity
-    assert ((ours.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.999).all()
-
-
-@needs_weights
-def test_sentence_transformers_gives_minilms_vectors() -> None:
-    pytest.importorskip("sentence_transformers")
-    folder = next(weights.places()).path
-    theirs = open_embedding(f"sentence-transformers:{folder}")
-    assert ((theirs.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()

@@ -3,7 +3,6 @@
 import importlib
 import os
 import signal
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, wait
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
-from codeguard.errors import ConfigError, MissingExtraError
 from codeguard.index.executor import batched, open_executor, spread
 from codeguard.index.file_tasks import chunked
 from codeguard.models import Skipped
@@ -223,26 +221,6 @@ def test_a_file_that_cannot_be_chunked_is_skipped_and_the_others_are_not() -> No
         (found, after) = chunked(executor, files)
     assert isinstance(found, Skipped)
     assert not isinstance(after, Skipped)
-
-
-def test_no_cluster_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with (
-        pytest.raises(MissingExtraError, match=r"codeguard-rag\[cluster\]"),
-        open_executor(1, "tcp://127.0.0.1:1"),
-    ):
-        pass
-
-
-@pytest.mark.slow
-def test_a_cluster_that_is_not_there_is_one_clear_line() -> None:
-    pytest.importorskip("distributed")
-    with (
-        pytest.raises(ConfigError, match="no cluster answers") as caught,
-        open_executor(1, "tcp://127.0.0.1:1"),
-    ):
-        pass
-    assert "\n" not in str(caught.value)
 
 
 def test_what_can_be_imported_by_now_a_worker_of_before_can_import_too(

@@ -74,7 +74,7 @@ def test_a_lost_state_is_rebuilt_and_nothing_in_the_store_is_believed(settings: 
         query(settings)
     assert "\n" not in str(caught.value)
     report = index(settings)
-    assert [line.partition(":")[2] for line in report.warnings] == [" ours/m.py:1", " ours/more.py"]
+    assert report.warnings == ()
     after = query(settings)
     assert after["results"] == before["results"]
     assert LIE not in str(after)
@@ -101,7 +101,7 @@ def test_a_rebuild_with_a_server_believes_nothing_of_it_either(settings: Setting
     rewrite(settings)
     with CodeGuard.open(settings=settings) as guard:
         report = guard.index(rebuild=True)
-    assert [line.partition(":")[2] for line in report.warnings] == [" ours/m.py:1", " ours/more.py"]
+    assert report.warnings == ()
     after = query(settings)
     assert after["results"] == before["results"]
     assert LIE not in str(after)

@@ -9,14 +9,11 @@ from codeguard.config import Settings
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
-LYING = (
-    'def turn(x, n):\n    """Move the first n items behind the rest.\n\n    >>> turn([1, 2, 3], 1)\n    [2, 3, 1]\n'
-    '    """\n    return x[:n] + x[n:]\n'
-)
+IDLE = 'def add(a, b):\n    """Add two numbers."""\n    return None\n'
 
 
 def test_demoted_functions_are_named_as_the_convicted_are(tmp_path: Path) -> None:
-    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG, "theirs/y.py": LYING}.items():
+    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG, "theirs/y.py": IDLE}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     settings = Settings(
@@ -30,5 +27,5 @@ def test_demoted_functions_are_named_as_the_convicted_are(tmp_path: Path) -> Non
             report = guard.index([tmp_path / "theirs"])
             (convicted,), (demoted,) = report.convicted, report.demoted
             assert (convicted.symbol, convicted.verdict) == ("add", "fail")
-            assert (demoted.path, demoted.line, demoted.symbol) == ("theirs/y.py", 1, "turn")
-            assert (demoted.verdict, demoted.reason) == ("false claim", "contradicts its own description")
+            assert (demoted.path, demoted.line, demoted.symbol) == ("theirs/y.py", 1, "add")
+            assert (demoted.verdict, demoted.reason) == ("false claim", "does nothing with its arguments")

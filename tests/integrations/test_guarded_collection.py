@@ -14,7 +14,7 @@ from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.embedding import open_embedding
-from codeguard.integrations.chroma import GuardedCollection
+from codeguard.integrations.chroma import PASSED_ON, GuardedCollection
 from codeguard.ranking.reranking import Ranked
 
 ROWS = {"ours": TRUSTED, "clean": CLEAN, "wrong": WRONG, "prose": "Numbers are added with a plus sign."}
@@ -127,31 +127,6 @@ def test_embeddings_filters_and_single_queries(guarded: GuardedCollection) -> No
     assert guarded.query(query_texts=[QUERY], where_document={"$contains": "sum("})["ids"] == [["clean"]]
 
 
-def test_more_questions_than_one_answer_holds_are_asked_in_turns(
-    guarded: GuardedCollection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = [f"{QUERY} {number}" for number in range(5)]
-    at_once = guarded.query(query_texts=questions, n_results=2)
-    asked: list[int] = []
-
-    class Few:
-        def __init__(self, collection: Any) -> None:
-            self._collection = collection
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._collection, name)
-
-        def query(self, **given: Any) -> Any:
-            asked.append(len(given["query_texts"]) * given["n_results"])
-            return self._collection.query(**given)
-
-    monkeypatch.setattr("codeguard.integrations.chroma.MOST_ROWS", 15)
-    monkeypatch.setattr(guarded, "_collection", Few(guarded._collection))
-    assert guarded.query(query_texts=questions, n_results=2) == at_once
-    assert len(asked) > 1
-    assert max(asked) <= 15
-
-
 def test_reading_rows_is_guarded_too(guarded: GuardedCollection) -> None:
     assert guarded.get()["ids"] == ["ours", "clean", "prose"]
     assert guarded.get(ids="wrong")["documents"] == []
@@ -205,7 +180,7 @@ def test_a_fork_is_guarded_like_its_origin(guarded: GuardedCollection, collectio
 def test_every_public_name_of_a_collection_is_decided_about(collection: Any) -> None:
     """A method that Chroma adds later is refused until somebody looked at it."""
     theirs = {name for name in dir(type(collection)) if not name.startswith("_")}
-    ours = {name for name in dir(GuardedCollection) if not name.startswith("_")}
+    ours = {name for name in dir(GuardedCollection) if not name.startswith("_")} | PASSED_ON
     assert ours - {"unguarded"} <= theirs
     assert theirs - ours == {"attach_function", "detach_function", "get_attached_function", "get_model"}
     assert {"query", "get", "peek", "count", "add", "upsert", "update", "delete", "modify"} <= ours

@@ -8,8 +8,6 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +20,7 @@ from codeguard.api import CodeGuard
 
 pytest.importorskip("mcp.server.mcpserver")
 
-from mcp import Client, MCPError
+from mcp import Client
 
 from codeguard.integrations.mcp import Fence, make_server
 
@@ -91,17 +89,9 @@ def test_every_tool_says_that_it_only_reads(indexed: CodeGuard) -> None:
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 
 
-def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
+def test_staleness_is_that_of_now(indexed: CodeGuard) -> None:
     root = Path(str(indexed.workspace.catalog.meta("root")))
     place = root / "theirs" / "clean.py"
-    for words in (
-        ["init", "-q"],
-        ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "x"],
-    ):
-        subprocess.run(["git", *words], cwd=root, check=True)
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
-    ).stdout
     place.write_text(CLEAN + "# edited\n")
     try:
         answer = call(indexed, "search_code", query=QUERY).structured_content
@@ -111,7 +101,6 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
         "ours/m.py": "same",
         "theirs/clean.py": "changed",
     }
-    assert answer["commit"] == head.strip()
 
 
 @pytest.mark.parametrize(
@@ -290,60 +279,6 @@ def test_wrong_arguments_are_said_in_one_line(
     assert len(line) < 500
 
 
-def test_a_prompt_without_its_argument_is_said_in_one_line(indexed: CodeGuard) -> None:
-    async def refused(client: Any) -> list[str]:
-        lines = []
-        for name, arguments in (("review_before_use", {}), ("x", {}), ("review_before_use", {"kode": "x"})):
-            with pytest.raises(MCPError) as caught:
-                await client.get_prompt(name, arguments)
-            lines.append(caught.value.message)
-        return lines
-
-    missing, unknown, mistyped = asked(make_server(indexed), refused)
-    assert missing == "review_before_use: `code`, got nothing, expected text; add it"
-    assert unknown == "no such prompt, got 'x', expected one of review_before_use"
-    assert mistyped == "review_before_use: no such argument, got 'kode'; it takes code"
-
-
-@pytest.mark.slow
-def test_a_request_that_cannot_be_decoded_is_answered_and_the_server_lives_on(indexed: CodeGuard) -> None:
-    def request(number: str, method: str, arguments: str) -> str:
-        params = f'{{"name": "explain", "arguments": {arguments}}}' if arguments else "{}"
-        return f'{{"jsonrpc": "2.0", "id": {number}, "method": "{method}", "params": {params}}}'
-
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    lines = [
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        request("2", "tools/call", '{"rule": "\\ud800"}'),
-        request('"three"', "tools/call", '{"rule": "a \\udc00 b"}'),
-        request('"\\ud800"', "tools/list", ""),  # nobody can be told: the number itself cannot be sent
-        "no JSON",
-        '["id", "method"]',
-        '{"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": "\\ud800"}}',
-        request("4", "tools/call", '{"rule": "behavior.fail"}'),
-    ]
-    root = Path(str(indexed.settings.root))
-    command = [sys.executable, "-P", "-m", "codeguard", "mcp", "--store", str(indexed.settings.state)]
-    with subprocess.Popen(
-        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write("".join(f"{line}\n" for line in lines))
-        server.stdin.flush()
-        answers = {}
-        while 4 not in answers:
-            answer = json.loads(server.stdout.readline())
-            answers[answer["id"]] = answer
-        server.stdin.close()
-        assert server.stdout.read() == ""
-    assert answers.keys() == {1, 2, "three", 4}
-    for number in (2, "three"):
-        assert "half of a surrogate pair" in answers[number]["error"]["message"]
-    assert not answers[4]["result"]["isError"]
-
-
 def test_an_error_of_our_own_is_said_in_one_line(indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexed, "query", lambda *args, **named: 1 // 0)
     answer = call(indexed, "search_code", query=QUERY)
@@ -359,22 +294,6 @@ def test_explain_has_both_examples_and_corrects_a_slip(indexed: CodeGuard) -> No
         "insecure.command-injection"
         in call(indexed, "explain", rule="insecure.comand-injection").content[0].text
     )
-
-
-def test_resources_and_prompts_are_offered(indexed: CodeGuard) -> None:
-    async def ask(client: Any) -> tuple[Any, ...]:
-        return await client.list_tools(), await client.list_resources(), await client.list_prompts()
-
-    tools, resources, prompts = asked(make_server(indexed), ask)
-    assert {tool.name for tool in tools.tools} == {
-        "search_code",
-        "read",
-        "check_code",
-        "audit_path",
-        "explain",
-    }
-    assert [str(item.uri) for item in resources.resources] == ["codeguard://status"]
-    assert [item.name for item in prompts.prompts] == ["review_before_use"]
 
 
 def test_a_thousand_forged_markers_do_not_end_a_quotation() -> None:

@@ -1,4 +1,4 @@
-"""`codeguard serve`: whoever lacks the secrets gets nothing, nothing untrusted acts, nothing changes unasked."""
+"""`codeguard serve`: whoever lacks the secrets gets nothing, nothing untrusted acts, nothing changes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import CodeguardError
-from codeguard.integrations.web.application import LONGEST_BODY, MOST_WAITING, Application
+from codeguard.integrations.web.application import MOST_WAITING, Application
 from codeguard.integrations.web.gate import Gate
 from codeguard.integrations.web.server import bound, serve
 from codeguard.reports.html.site.frame import LONGEST_QUESTION, POLICY, file_id
-from codeguard.trust.acceptances import load_acceptances
 
 PORT = 8765
-PAGES = ("/", "/findings", "/trust", "/search?q=add+two+numbers", "/file?id=")
+PAGES = ("/", "/findings", "/search?q=add+two+numbers", "/file?id=")
 HOSTILE = "<img src=x onerror=alert(1)>\"'\u202e\x1b[31m"
 NAME = "theirs/\"><img src=x onerror=alert(1)>'.py"
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
@@ -71,9 +70,9 @@ def guard(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodeGuard]
 class Client:
     """A browser that has opened the printed address; each request in a loop of its own."""
 
-    def __init__(self, guard: CodeGuard, *, write: bool = False, **options: Any) -> None:
+    def __init__(self, guard: CodeGuard, **options: Any) -> None:
         self.gate = Gate(PORT)
-        self.application = Application(guard, self.gate, write=write, **options)
+        self.application = Application(guard, self.gate, **options)
         self.headers = {"cookie": self.gate.new_cookie.partition(";")[0]}
 
     def __call__(self, path: str, method: str = "GET", **options: Any) -> httpx.Response:
@@ -85,29 +84,12 @@ class Client:
         async with httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as client:
             return await client.request(method, path, **options)
 
-    def accept(self, headers: dict[str, str] | None = None, **fields: str) -> httpx.Response:
-        sent = {"origin": f"http://127.0.0.1:{PORT}", **(headers or {})}
-        return self("/accept", "POST", data={"form_secret": self.gate.form, **fields}, headers=sent)
-
 
 @pytest.fixture
 def client(guard: CodeGuard) -> Iterator[Client]:
     made = Client(guard)
     yield made
     made.application.close()
-
-
-@pytest.fixture
-def writer(guard: CodeGuard) -> Iterator[Client]:
-    made = Client(guard, write=True)
-    yield made
-    made.application.close()
-
-
-def found(path: str, page: str) -> str:
-    """Return the digest of a chunk of a file that the page offers to accept."""
-    (digest,) = set(re.findall(r'name="digest" value="([0-9a-f]{64})"', page))
-    return str(digest)
 
 
 class Elements(HTMLParser):
@@ -134,7 +116,7 @@ def test_another_host_name_is_not_answered(client: Client, host: str) -> None:
 
 
 def test_localhost_is_this_host(client: Client) -> None:
-    assert client("/trust", headers={"host": f"localhost:{PORT}"}).status_code == 200
+    assert client("/findings", headers={"host": f"localhost:{PORT}"}).status_code == 200
 
 
 def test_the_token_is_exchanged_for_a_session(client: Client) -> None:
@@ -145,7 +127,6 @@ def test_the_token_is_exchanged_for_a_session(client: Client) -> None:
     cookie = reply.headers["set-cookie"]
     assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
     assert client.gate.token not in cookie
-    assert client.gate.form not in cookie
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -158,7 +139,6 @@ def test_the_token_is_exchanged_for_a_session(client: Client) -> None:
         {"cookie": "codeguard_8765=\xe9"},
         {"cookie": "other=SESSION"},
         {"cookie": "codeguard_8765=TOKEN"},
-        {"cookie": "codeguard_8765=FORM"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
     ],
@@ -166,7 +146,7 @@ def test_the_token_is_exchanged_for_a_session(client: Client) -> None:
 )
 def test_without_the_session_nothing_is_shown(client: Client, path: str, headers: dict[str, str]) -> None:
     gate = client.gate
-    for word, secret in (("SESSION", gate.session), ("TOKEN", gate.token), ("FORM", gate.form)):
+    for word, secret in (("SESSION", gate.session), ("TOKEN", gate.token)):
         headers = {name: value.replace(word, secret) for name, value in headers.items()}
     sent: Any = {name: value.encode("latin-1") for name, value in headers.items()}
     reply = client(path, headers=sent)
@@ -176,15 +156,15 @@ def test_without_the_session_nothing_is_shown(client: Client, path: str, headers
 
 
 def test_a_wrong_token_gives_no_session(client: Client) -> None:
-    for wrong in ("", "x", client.gate.session, client.gate.form, client.gate.token[:-1], "%C3%A9"):
+    for wrong in ("", "x", client.gate.session, client.gate.token[:-1], "%C3%A9"):
         reply = client(f"/?token={wrong}")
         assert reply.status_code == 401
         assert "set-cookie" not in reply.headers
 
 
 def test_every_server_has_secrets_of_its_own() -> None:
-    secrets = [secret for gate in (Gate(1), Gate(1)) for secret in (gate.token, gate.session, gate.form)]
-    assert len(set(secrets)) == 6
+    secrets = [secret for gate in (Gate(1), Gate(1)) for secret in (gate.token, gate.session)]
+    assert len(set(secrets)) == 4
     assert min(map(len, secrets)) >= 40
 
 
@@ -201,9 +181,9 @@ def test_every_answer_carries_the_policy(client: Client, path: str) -> None:
     assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_nothing_untrusted_becomes_an_element(writer: Client) -> None:
+def test_nothing_untrusted_becomes_an_element(client: Client) -> None:
     for path in PAGES:
-        page = writer(path + (file_id(NAME) if path.endswith("=") else "")).text
+        page = client(path + (file_id(NAME) if path.endswith("=") else "")).text
         parser = Elements()
         parser.feed(page)
         assert not {tag for tag, _ in parser.tags} & {"script", "img", "iframe", "object", "base", "style"}
@@ -214,7 +194,7 @@ def test_nothing_untrusted_becomes_an_element(writer: Client) -> None:
         assert "\u202e" not in page
         assert "\x1b" not in page
         assert "AKIAIOSFODNN7ABCDEFG" not in page
-        assert html.escape(NAME.partition("/")[2]) in page or path == "/trust"
+        assert html.escape(NAME.partition("/")[2]) in page
 
 
 def test_a_hostile_question_is_only_shown(client: Client) -> None:
@@ -224,15 +204,13 @@ def test_a_hostile_question_is_only_shown(client: Client) -> None:
     assert "&quot;&gt;&lt;script&gt;" in page
 
 
-def test_search_stands_side_by_side(client: Client) -> None:
-    page = client("/search?q=add+two+numbers&k=5").text
-    alone, _, rest = page.partition("<h2>By similarity alone</h2>")[2].partition("<h2>With the defense</h2>")
-    defended, _, gone = rest.partition("<h2>Pushed out")
-    assert "theirs/wrong.py" in alone
-    assert "ours/m.py" in defended
-    dropped = client("/search?q=add+two+numbers&k=5&mode=drop").text
-    defended, _, gone = dropped.partition("<h2>With the defense</h2>")[2].partition("<h2>Pushed out")
-    assert "theirs/wrong.py" not in defended
+def test_a_search_shows_what_was_pushed_out_beside_what_it_imitates(client: Client) -> None:
+    page = client("/search?q=add+two+numbers&k=2").text
+    answers, _, gone = page.partition("<h2>Answers</h2>")[2].partition("<h2>Pushed out")
+    assert f"/file?id={file_id('ours/m.py')}#line-1" in answers
+    dropped = client("/search?q=add+two+numbers&k=2&mode=drop").text
+    answers, _, gone = dropped.partition("<h2>Answers</h2>")[2].partition("<h2>Pushed out")
+    assert "theirs/wrong.py" not in answers
     assert "theirs/wrong.py" in gone
     assert "yours: add, ours/m.py:1" in gone
     assert "<del>    return a - b</del>" in gone
@@ -288,7 +266,7 @@ def test_only_so_many_questions_wait(guard: CodeGuard) -> None:
     client.application._alone.submit(free.wait)
 
     async def many() -> list[int]:
-        waiting = [asyncio.create_task(client.ask("/trust")) for _ in range(MOST_WAITING + 3)]
+        waiting = [asyncio.create_task(client.ask("/findings")) for _ in range(MOST_WAITING + 3)]
         refused, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         assert {task.result().status_code for task in refused} == {503}
         free.set()
@@ -306,70 +284,16 @@ def test_an_answer_that_takes_too_long_is_said_to(guard: CodeGuard) -> None:
     client, free = Client(guard, answer_s=0.05), threading.Event()
     client.application._alone.submit(free.wait)
     try:
-        assert client("/trust").status_code == 504
+        assert client("/findings").status_code == 504
     finally:
         free.set()
         client.application.close()
 
 
-# What may be changed
-
-
-def test_read_only_changes_nothing(client: Client, guard: CodeGuard) -> None:
-    digest = re.search(r"codeguard accept ([0-9a-f]{64})", client(f"/file?id={file_id(NAME)}").text)
-    assert digest is not None
-    reply = client.accept(file=file_id(NAME), digest=digest[1], reason="looked at")
-    assert reply.status_code == 403
-    assert digest[1] not in load_acceptances(guard.settings.state).entries
-
-
-@pytest.mark.parametrize(
-    ("headers", "fields", "status"),
-    [
-        ({"origin": "http://evil.example"}, {}, 403),
-        ({"origin": "null"}, {}, 403),
-        ({"origin": ""}, {}, 403),
-        ({"origin": "http://127.0.0.1:1"}, {}, 403),
-        ({"sec-fetch-site": "same-site"}, {}, 401),
-        ({"cookie": ""}, {}, 401),
-        ({"content-type": "text/plain"}, {}, 415),
-        ({}, {"form_secret": ""}, 403),
-        ({}, {"form_secret": "guess"}, 403),
-        ({}, {"digest": "0" * 64}, 400),
-        ({}, {"digest": "../x"}, 400),
-        ({}, {"file": file_id("theirs/clean.py")}, 400),
-        ({}, {"file": "x"}, 404),
-        ({}, {"reason": " "}, 400),
-        ({}, {"reason": "x" * 2_001}, 400),
-        ({}, {"reason": "x" * LONGEST_BODY}, 413),
-    ],
-    ids=str,
-)
-def test_an_acceptance_needs_everything(
-    writer: Client, guard: CodeGuard, headers: dict[str, str], fields: dict[str, str], status: int
-) -> None:
-    page = writer(f"/file?id={file_id(NAME)}").text
-    whole = {"file": file_id(NAME), "digest": found(NAME, page), "reason": "looked at"}
-    assert writer.accept(headers, **{**whole, **fields}).status_code == status
-    assert whole["digest"] not in load_acceptances(guard.settings.state).entries
-
-
-def test_a_person_accepts_with_a_reason(writer: Client, guard: CodeGuard) -> None:
-    """Last of those that look at the convicted: from here on one less is."""
-    address = f"/file?id={file_id(NAME)}"
-    digest = found(NAME, writer(address).text)
-    reply = writer.accept(file=file_id(NAME), digest=digest, reason=f"the team knows {HOSTILE}")
-    assert reply.status_code == 303
-    assert reply.headers["location"] == f"{address}#line-1"
-    assert load_acceptances(guard.settings.state).entries[digest].reason.startswith("the team knows")
-    shown = writer(address).text
-    assert ">accepted</span>" in shown
-    assert "<form class" not in shown
-    for path in ("/trust", "/findings"):
-        page = writer(path).text
-        assert "the team knows &lt;img src=x onerror=alert(1)&gt;" in page
-        assert "<img" not in page
-    assert "5 files: 1 chunk proven wrong; 1 file is your own." in writer("/").text
+@pytest.mark.parametrize("path", ["/", "/search?q=add", "/accept"])
+def test_nothing_can_be_changed(client: Client, path: str) -> None:
+    assert client(path, "POST", data={"reason": "looked at"}).status_code == 405
+    assert "<form class" not in client(f"/file?id={file_id(NAME)}").text
 
 
 # The index changes, the server ends
@@ -454,16 +378,16 @@ def test_the_command_prints_its_address_and_ends_on_interruption(project: Path) 
 
 
 @pytest.fixture
-def address(writer: Client) -> Iterator[str]:
+def address(client: Client) -> Iterator[str]:
     """The address of a server that a browser can open."""
     from uvicorn import Config, Server
 
     with bound(0) as listening:
-        writer.application._gate = writer.gate = Gate(listening.getsockname()[1], form=writer.gate.form)
-        server = Server(Config(writer.application, lifespan="off", log_config=None))
+        client.application._gate = client.gate = Gate(listening.getsockname()[1])
+        server = Server(Config(client.application, lifespan="off", log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        yield writer.gate.address
+        yield client.gate.address
         server.should_exit = True
         thread.join()
 
@@ -498,17 +422,12 @@ def test_in_a_browser(address: str, scheme: str, width: int) -> None:
         assert 0 < cells.count() < before
         page.fill("input[name=q]", "add two numbers")
         page.click("nav button")
-        assert page.locator(".columns section").count() == 2
+        assert "Answers" in page.content()
         fits()
-        for name in ("Trust", "Findings"):
-            page.click(f"nav a:text('{name}')")
-            fits()
+        page.click("nav a:text('Findings')")
+        fits()
         page.click("a:text('wrong.py')")
         fits()
-        if page.locator("form.accept").count():  # the first of the four accepts it
-            page.fill("form.accept input[name=reason]", "two numbers, one subtracted, as we want it")
-            page.click("form.accept button")
-        assert "as we want it" in page.content()
         browser.close()
     assert all(url.startswith(own) for url in seen)
     assert wrong == []

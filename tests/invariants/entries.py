@@ -88,10 +88,6 @@ _CHECKED = tuple(
     f"check|{path}|--against|{TRUSTED}|--format|json"
     for path in (HONEST, REBOUND, LOOPING, UNREAD_PART, FAILED)
 )
-_EQUAL = tuple(
-    f"equiv|{TRUSTED}::add|{path}::{name}|--format|json"
-    for path, name in ((HONEST, "add_two"), (REBOUND, "add"), (LOOPING, "add"))
-)
 _MANIFEST = "trust|build|ours"
 _DIGEST = "0" * 64
 
@@ -101,7 +97,6 @@ ENTRIES = [
         "audit", "audit|theirs|--trust|ours|--all|--format|json", reads="audit", codes=(1,), leaves_out=FILES_ONLY
     ),
     _command("check", *_CHECKED, reads="check", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
-    _command("equiv", *_EQUAL, reads="equiv", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
     _command("status", "status|--format|json", reads="since", leaves_out=LISTS),
     _command("diff", "diff|--format|json", reads="since", leaves_out=LISTS),
     _command("ls", "ls|--format|json", "ls", reads="ls", leaves_out=LISTS),
@@ -109,12 +104,9 @@ ENTRIES = [
     _command("store info", "store|info", leaves_out=NO_ANSWER),
     _command("store verify", "store|verify", leaves_out=NO_ANSWER),
     _command("doctor", "doctor", leaves_out=FIXED),
-    _command("signals", "signals", leaves_out=FIXED),
     _command("rules", "rules", leaves_out=FIXED),
     _command("explain", "explain|insecure.command-injection", leaves_out=FIXED),
-    _command("completion", "completion|bash", leaves_out=FIXED),
     _command("config show", "config|show", leaves_out=FIXED),
-    _command("config init", "config|init", codes=(2,), leaves_out=FIXED),
     _command("hook", "hook", codes=(2,), stdin=json.dumps({"tool_input": {"file_path": FAILED}}),
              leaves_out=dict.fromkeys(JUDGED, IS_AUDIT) | FILES_ONLY),
     _command("mcp", "mcp|--root|.", leaves_out=NO_ANSWER | {"shown": "answers a client: tested at the tools of MCP"}),
@@ -139,13 +131,11 @@ ENTRIES = [
     *_each("audit_path", group="MCP", family="mcp", leaves_out=FILES_ONLY),
     *_each("check_code", group="MCP", family="mcp", leaves_out={"stale": FROM_TEXT}),
     *_each("explain", group="MCP", family="mcp", leaves_out=FIXED),
-    *_each("codeguard://status", "review_before_use", group="MCP", family="mcp", leaves_out=NO_ANSWER),
     *_each("/file", group="serve", family="web"),
     *_each("/findings", group="serve", family="web", leaves_out={"stale": "calls nothing trusted"}),
     *_each("/search", group="serve", family="web", leaves_out=dict.fromkeys(JUDGED, SAME_ANSWER)),
-    *_each("/trust", group="serve", family="web", leaves_out=LISTS),
     *_each("/", group="serve", family="web", leaves_out=LISTS | {"stale": "counts files"}),
-    *_each("/accept", "/style.css", group="serve", family="web", leaves_out=NO_ANSWER),
+    *_each("/style.css", group="serve", family="web", leaves_out=NO_ANSWER),
     *_each("CodeGuard.query", "CodeGuard.query_many", "CodeGuard.related", group="Python", family="api"),
     *_each("DefenseEvaluator.fetch", group="Python", family="api"),
     *_each("CodeGuard.audit", group="Python", family="api", leaves_out=FILES_ONLY),
@@ -166,26 +156,19 @@ ENTRIES = [
     *_each("GuardedClient.create_collection", "GuardedClient.get_collection",
            "GuardedClient.get_or_create_collection", "GuardedCollection.query", "GuardedCollection.get",
            "GuardedCollection.peek", "DocumentJudge.judge", "Retrieval.ask", group="Chroma", family="chroma"),
-    *_each("GuardedClient.delete_collection", "GuardedClient.get_max_batch_size", "GuardedCollection.unguarded",
-           "GuardedCollection.name", "GuardedCollection.id", "GuardedCollection.metadata", "GuardedCollection.tenant",
-           "GuardedCollection.database", "GuardedCollection.schema", "GuardedCollection.configuration_json",
-           "GuardedCollection.configuration", "GuardedCollection.count", "GuardedCollection.add",
-           "GuardedCollection.upsert", "GuardedCollection.update", "GuardedCollection.delete",
-           "GuardedCollection.modify", "GuardedCollection.fork", "GuardedCollection.fork_count",
-           "GuardedCollection.get_indexing_status", "GuardedCollection.search", "DocumentJudge.wait_s",
+    *_each("GuardedCollection.unguarded", "GuardedCollection.name", "GuardedCollection.count",
+           "GuardedCollection.fork", "GuardedCollection.search", "DocumentJudge.wait_s",
            group="Chroma", leaves_out=PASSED_ON),
     *_each("langchain.CodeGuardRetriever", group="frameworks", family="langchain"),
     *_each("llamaindex.CodeGuardRetriever", "llamaindex.CodeGuardPostprocessor", group="frameworks",
            family="llamaindex"),
     # From here on the tree or its index changes.
     _command("index", _INDEX, reads="index", leaves_out={"stale": RENEWS}, changes=True),
-    _command("watch", "watch|--every|0.1|--times|1", leaves_out=LISTS | {"stale": RENEWS}, changes=True),
     _command("learn", "learn|--trust|ours|--|true", leaves_out=NO_ANSWER, changes=True),
     _command("rm", f"rm|{LOOPING}", leaves_out=NO_ANSWER, changes=True),
     _command("init", "init|ours", codes=(2,), leaves_out=NO_ANSWER, changes=True),
     _command("setup", "setup|cursor|--yes", leaves_out=NO_ANSWER, changes=True),
     _command("accept", f"accept|{_DIGEST}|--reason|x", leaves_out=NO_ANSWER, changes=True),
-    _command("store compact", "store|compact", leaves_out=NO_ANSWER, changes=True),
     _command("trust build", _MANIFEST, leaves_out=NO_ANSWER, changes=True),
     _command("trust show", _MANIFEST, "trust|show|ours/codeguard.manifest.json", leaves_out=NO_ANSWER, changes=True),
     _command("trust sign", _MANIFEST, "trust|sign|ours/codeguard.manifest.json|--key|none", codes=(0, 2),

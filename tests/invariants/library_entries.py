@@ -166,11 +166,6 @@ def mcp(guard: CodeGuard) -> dict[str, Shown]:
                 for part in (said or {"parts": []})["parts"]
                 if part["symbol"] in MAIN
             ]
-            prompts = [
-                str(message.content.text)
-                for text in documents().values()
-                for message in (await client.get_prompt("review_before_use", {"code": text})).messages
-            ]
             return {
                 "search_code": shown(
                     plain(answer),
@@ -193,8 +188,6 @@ def mcp(guard: CodeGuard) -> dict[str, Shown]:
                     cleared=(p for p, said in checks.items() if said and said["outcome"] == "verified"),
                 ),
                 "explain": shown(plain(await call("explain", rule="insecure.command-injection"))),
-                "codeguard://status": shown(str(await client.read_resource("codeguard://status"))),
-                "review_before_use": shown("\n".join(prompts)),
             }
 
     return asyncio.run(ask())

@@ -72,11 +72,6 @@ def listed(text: str) -> Shown:
     )
 
 
-def equivalent(text: str) -> Shown:
-    same = [item["functions"][1].partition("::")[0] for item in objects(text) if item["result"] == "same"]
-    return shown(text, vouched=same)
-
-
 def checked(text: str) -> Shown:
     found = [item for report in objects(text) for item in report["functions"]]
     return shown(text, vouched=(item["path"] for item in found if item["verdict"] == "pass"))
@@ -87,7 +82,6 @@ READERS: dict[str, Callable[[str], Shown]] = {
     "audit": audit,
     "audit text": lambda text: against(text, LINE.findall(text)),
     "check": checked,
-    "equiv": equivalent,
     "export": lambda text: ranked(text, objects(text)),
     "index": index,
     "ls": listed,

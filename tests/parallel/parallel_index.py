@@ -12,7 +12,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.export import export
+from codeguard.ranking.inventory import export
 
 OURS = {
     "ours/numbers.py": '''
@@ -64,28 +64,24 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> Settings:
-    return lexical_settings(corpus, state, jobs=jobs, cluster=cluster)
+def settings_of(corpus: Path, state: Path, jobs: int = 1) -> Settings:
+    return lexical_settings(corpus, state, jobs=jobs)
 
 
 def index(
     corpus: Path,
     state: Path,
     jobs: int = 1,
-    cluster: str | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
-    with CodeGuard.open(settings=settings_of(corpus, state, jobs, cluster), trust=[corpus / "ours"]) as guard:
+    with CodeGuard.open(settings=settings_of(corpus, state, jobs), trust=[corpus / "ours"]) as guard:
         return guard.index([corpus], progress=progress)
 
 
 def dump(corpus: Path, state: Path) -> list[str]:
     """Return all that an index holds but times and secrets: catalog, cached evidence, export, vectors."""
     with sqlite3.connect(state / "catalog.sqlite3") as db:
-        tables = [
-            db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
-            for table in ("chunks", "quarantine", "intents")
-        ]
+        tables = [db.execute(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("chunks", "intents")]
         tables.append(
             db.execute(
                 "SELECT path, size, sha256, language, parsed, vectors, content FROM files ORDER BY path"

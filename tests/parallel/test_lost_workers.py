@@ -44,27 +44,6 @@ def test_a_killed_process_changes_nothing(corpus: Path, tmp_path: Path, alone: l
     assert difference(dump(corpus, tmp_path / "state"), alone) == []
 
 
-@pytest.mark.slow
-def test_a_killed_worker_of_a_cluster_changes_nothing(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
-    distributed = pytest.importorskip("distributed")
-    killed: dict[str, int] = {}
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-
-        def kill(stage: str, done: int, total: int) -> None:
-            if stage == "checks" and done and not killed:
-                killed[stage] = next(iter(client.run(os.getpid).values()))
-                os.kill(killed[stage], signal.SIGKILL)  # it may have had the only copy of what is shared
-
-        index(corpus, tmp_path / "state", cluster=cluster.scheduler_address, progress=kill)
-    assert "checks" in killed
-    assert difference(dump(corpus, tmp_path / "state"), alone) == []
-
-
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """A shell lets what it runs in the background ignore Ctrl-C, the tests as well."""

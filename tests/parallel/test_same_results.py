@@ -29,17 +29,3 @@ def test_processes_that_share_the_trusted_functions_give_what_one_process_gives(
     index(corpus, tmp_path / "several", jobs=2)
     assert any("probes:trusted" in line for line in alone)
     assert difference(dump(corpus, tmp_path / "several"), alone) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_cluster_gives_what_one_process_gives(
-    corpus: Path, tmp_path: Path, alone: list[str], workers: int
-) -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        report = index(corpus, tmp_path / "cluster", cluster=cluster.scheduler_address)
-    assert report.warnings == ()
-    assert difference(dump(corpus, tmp_path / "cluster"), alone) == []

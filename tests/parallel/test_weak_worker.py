@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.behavior import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import behavior_reports
 from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
 from codeguard.index.catalog import Catalog
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
-
-
-def nobody() -> BehaviorChecker:
-    raise AssertionError("nothing is checked in this process")
 
 
 @pytest.mark.parametrize(
@@ -40,8 +35,8 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):
-            reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
-            reports.prepare([(file.chunks[0], file)], workers=worker)
+            reports = BehaviorReports(lambda: worker, "epoch", catalog, level="L3")
+            reports.prepare([(file.chunks[0], file)])
             assert reports(file.chunks[0], file).verdict is verdict
     assert len(asked) == times
 
@@ -64,6 +59,6 @@ def test_a_result_that_counts_as_known_and_is_not_there_is_made(
             )
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
-        reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
-        assert reports.prepare(subjects, workers=worker) == 2
+        reports = BehaviorReports(lambda: worker, "epoch", catalog, level="L3")
+        assert reports.prepare(subjects) == 2
         assert [reports(*subject).reason for subject in subjects] == ["made anew"] * 2

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from codeguard.analysis.perplexity import NgramModel, PerplexityModel
 from codeguard.analysis.perplexity import model as trained
-from codeguard.analysis.perplexity.calibration import CAP, _summarise, split_pieces
-from codeguard.analysis.perplexity.storage import MAGIC
+from codeguard.analysis.perplexity.model import CAP, MAGIC, _summarise, split_pieces
 from codeguard.errors import StoreError
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
@@ -53,7 +52,6 @@ def test_an_encoded_payload_is_an_outlier_and_is_pointed_at(model: PerplexityMod
     text = f'{CLEAN}\ndef run():\n    exec(decode("{blob}"))\n'
     score = model.score(text)
     assert score.outlier
-    assert score.z > 3
     assert text.index(blob) - 64 <= score.start < score.end <= text.index(blob) + len(blob) + 64
 
 
@@ -177,38 +175,23 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str,
     path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     with pytest.raises(StoreError, match="malformed"):
         PerplexityModel.load(path)
-    if "order" in change:
-        with pytest.raises(StoreError, match="malformed"):
-            NgramModel.load(path)
 
 
-@pytest.mark.parametrize("load", [PerplexityModel.load, NgramModel.load])
-def test_a_missing_file_is_named(tmp_path: Path, load: Callable[[Path], object]) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read the perplexity model"):
-        load(tmp_path / "none")
-
-
-def test_an_ngram_model_alone_is_no_perplexity_model(tmp_path: Path) -> None:
-    path = tmp_path / "ngrams"
-    NgramModel.train(["abc"]).save(path)
-    assert NgramModel.load(path).bits_per_character("abc") == NgramModel.train(["abc"]).bits_per_character(
-        "abc"
-    )
-    with pytest.raises(StoreError, match="calibration"):
-        PerplexityModel.load(path)
+        PerplexityModel.load(tmp_path / "none")
 
 
 def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
     windows = [place / 1_000 for place in range(1_000)]  # between two of them the higher one counts
-    found = _summarise([0.5], windows, 1, NgramModel.train([CLEAN]))
+    found = _summarise(windows, NgramModel.train([CLEAN]))
     assert found.window_usual == 0.99
     assert found.pieces == len(windows)
-    assert found.window_mean == pytest.approx(0.4995)
 
 
 def test_an_outlier_lies_halfway_between_what_is_usual_and_random_digits() -> None:
-    found = _summarise([0.5], [0.5], 1, NgramModel.train([CLEAN]))
+    found = _summarise([0.5], NgramModel.train([CLEAN]))
     assert 0.5 < found.random < CAP
     assert found.threshold == (0.5 + found.random) / 2
-    costly = _summarise([CAP], [CAP], 1, NgramModel.train([CLEAN]))  # what is usual costs as much
+    costly = _summarise([CAP], NgramModel.train([CLEAN]))  # what is usual costs as much
     assert (costly.random, costly.threshold) == (math.inf, CAP)

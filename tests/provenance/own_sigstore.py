@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
-from codeguard.trust.crypto import encoded
-from codeguard.trust.statement import PAYLOAD_TYPE
+from codeguard.trust.manifest import PAYLOAD_TYPE
+from codeguard.trust.signatures import encoded
 
 ISSUER_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 SINCE = "2020-01-01T00:00:00Z"
@@ -111,7 +111,7 @@ class OwnSigstore:
         """Return a bundle in which `identity`, signed in at `issuer`, signs the payload."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._leaf(key, identity, issuer)
-        signature = key.sign(encoded(payload, PAYLOAD_TYPE), ec.ECDSA(hashes.SHA256()))
+        signature = key.sign(encoded(payload), ec.ECDSA(hashes.SHA256()))
         pem = certificate.public_bytes(Encoding.PEM)
         body = canonical(
             {

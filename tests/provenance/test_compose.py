@@ -5,8 +5,8 @@ from trust_bench import FILES, LABEL, NOW
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.trust import build_manifest, combined_manifest, rechunked, verify_unsigned
-from codeguard.trust.compose import within
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import combined_manifest, rechunked, verify_unsigned, within
 
 ADD = FILES["src/maths.py"][1]
 

@@ -142,36 +142,6 @@ def test_a_trusted_path_may_move_with_its_name(desk: Desk) -> None:
     assert desk.trusted() == MINE
 
 
-@pytest.mark.parametrize("first", ["query add -k 9", "index", "index .", "index --rebuild", "diff"])
-def test_a_project_moves_with_its_state(desk: Desk, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = desk.base / "new place" / "project"
-    place.parent.mkdir()
-    desk.run("index", ".", "--trust", "mine")
-    shutil.move(desk.corpus, place)
-    monkeypatch.chdir(place)
-    said = desk.run(*first.split())
-    if "rebuild" not in first:
-        assert f"the project was moved from {desk.corpus} to {place}" in said
-    for words in (first, "index", "index ."):
-        assert "the project was moved" not in desk.run(*words.split())
-    assert desk.trusted() == MINE
-    assert desk.run("diff") == "nothing has changed\n"
-    assert [line.split("  ")[0] for line in desk.run("trust", "show").splitlines()] == [str(place / "mine")]
-    assert json.loads(desk.run("ls", "--format", "json"))["files"][-1]["path"] == "theirs/t.py"
-
-
-def test_a_state_that_moves_alone_keeps_its_paths(desk: Desk) -> None:
-    other = desk.base / "other"
-    (other / "mine").mkdir(parents=True)
-    (other / "mine" / "m.py").write_text("def add(a, b):\n    return 5\n")
-    desk.run("index", ".", "--trust", "mine")
-    shutil.move(desk.corpus / ".codeguard", other / ".codeguard")
-    with contextlib.chdir(other):
-        assert "was moved" not in desk.run("index")
-        assert desk.trusted() == MINE
-        assert desk.run("trust", "show").startswith(f"{desk.corpus}/mine  ")
-
-
 @pytest.mark.parametrize("paths", [[], ["."], [".", "--trust", "mine"], ["--rebuild"]])
 def test_a_project_that_moves_away_from_its_state_follows_the_advice(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: list[str]
@@ -300,11 +270,12 @@ def downgraded(desk: Desk) -> None:
 
 def test_the_index_of_an_older_version_is_made_new_and_loses_no_trust_unsaid(desk: Desk) -> None:
     downgraded(desk)
-    assert "older version" in desk.run("query", "add two numbers").splitlines()[0]
-    assert "would take trust from 2 files: mine/m.py, mine/sub/s.py" in desk.run("index", ".", code=2)
-    assert "older version" in desk.run("index", ".", "--trust", "mine").splitlines()[0]
+    for words in (["query", "add two numbers"], ["index", "."]):
+        assert "another version of codeguard; make it new from the files" in desk.run(*words, code=2)
+    said = desk.run("index", "--rebuild", ".", code=2)
+    assert "would take trust from 2 files: mine/m.py, mine/sub/s.py" in said
+    assert "another version" in desk.run("index", "--rebuild", ".", "--trust", "mine").splitlines()[0]
     assert desk.trusted() == MINE
-    assert "older version" not in desk.run("query", "add two numbers")
 
 
 def test_the_state_of_another_user_is_not_believed(desk: Desk) -> None:

@@ -15,21 +15,16 @@ from trust_bench import FILES, LABEL, NOW, make_key, openssl
 
 from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.trust import (
-    KeyRing,
-    PathRule,
-    SignerRule,
+from codeguard.trust.manifest import manifest_to_json
+from codeguard.trust.policy import (
     SigningPolicy,
-    choose_policy,
-    load_signer,
-    manifest_to_json,
+    matches,
+    matches_all_below,
     policies_from_toml,
-    policy_of_keys,
-    read_envelope,
-    sign_payload,
-    verify_envelope,
+    unusable_pattern,
 )
-from codeguard.trust.patterns import matches, matches_all_below, unusable_pattern
+from codeguard.trust.signatures import load_keys, load_signer, policy_of_keys, read_envelope, sign_payload
+from codeguard.trust.verify import choose_policy, verify_envelope
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256", "p384", "p521"])
@@ -38,7 +33,7 @@ def test_keys_made_by_openssl_sign_and_verify(bench, tmp_path, kind):
     policy = policy_of_keys(LABEL, [private.with_suffix(".pem")])
     payload = manifest_to_json(bench.manifest())
     envelope = sign_payload(payload, load_signer(private)).to_json()
-    verified = verify_envelope(envelope, KeyRing.load(policy), policy, state=bench.state, now=NOW)
+    verified = verify_envelope(envelope, load_keys(policy), policy, state=bench.state, now=NOW)
     assert verified.signed_by == (f"key {private.with_suffix('.pem')}",)
     assert not verified.unsigned
     assert verified.trust_of("src/maths.py", text_digest(FILES["src/maths.py"][1])) is Trust.TRUSTED
@@ -99,7 +94,7 @@ def test_one_key_cannot_belong_to_two_signers(bench, keys):
     twin = bench.signer_of("bob", keys=(keys["alice"].with_suffix(".pem"),))
     policy = replace(bench.policy_for("alice", "bob"), signers=(bench.signer_of("alice"), twin))
     with pytest.raises(ConfigError, match="belongs to two signers"):
-        KeyRing.load(policy)
+        load_keys(policy)
 
 
 def test_rotation_without_a_gap_and_the_end_of_the_old_key(bench, keys):
@@ -148,27 +143,6 @@ def test_signers_vouch_only_for_their_paths(bench, paths, signed_by, scope, refu
         assert refusal in str(refused.value)
 
 
-def test_a_rule_asks_more_signers_for_some_paths(bench):
-    rule = PathRule(("src/crypto/**",), 2)
-    policy = bench.policy_for("alice", "bob", rules=(rule,))
-    with pytest.raises(ManifestError, match=r"'src/crypto/hash.py', got 1 \('alice'\), expected 2 of"):
-        bench.verify(bench.sign(bench.manifest(), "alice"), policy)
-    assert bench.verify(bench.sign(bench.manifest(), "alice", "bob"), policy)
-
-
-def test_the_manifests_own_rules_narrow_the_policy_and_never_widen_it(bench):
-    policy = bench.policy_for("alice", "bob")
-    narrowed = bench.manifest(signers=[SignerRule("bob", ("**",))])
-    with pytest.raises(
-        ManifestError, match=r"too few signers .*; its own rule lets 'bob' sign it, .*--signer$"
-    ):
-        bench.verify(bench.sign(narrowed, "alice"), policy)
-    widened = bench.manifest(signers=[SignerRule("alice", ("**",))])
-    narrow = replace(policy, signers=(bench.signer_of("alice", paths=("docs/**",)),))
-    with pytest.raises(ManifestError, match=r"too few signers .*; let another signer"):
-        bench.verify(bench.sign(widened, "alice"), narrow)
-
-
 def test_key_ids_are_hints_only(bench):
     """DSSE: a wrong or absent key id neither helps nor harms."""
     envelope = json.loads(bench.sign(bench.manifest(), "alice"))
@@ -205,7 +179,7 @@ def test_other_kinds_of_key_are_refused(tmp_path, kind):
     with pytest.raises(ConfigError, match="got rsa, expected an ed25519 or ECDSA key"):
         load_signer(private)
     with pytest.raises(ConfigError, match="got rsa"):
-        KeyRing.load(policy_of_keys(LABEL, [private.with_suffix(".pem")]))
+        load_keys(policy_of_keys(LABEL, [private.with_suffix(".pem")]))
 
 
 @pytest.mark.parametrize(
@@ -220,13 +194,13 @@ def test_what_is_no_key_is_refused_in_one_line(tmp_path, content, message):
     path = tmp_path / "key.pem"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=message) as refused:
-        KeyRing.load(policy_of_keys(LABEL, [path]))
+        load_keys(policy_of_keys(LABEL, [path]))
     assert "\n" not in str(refused.value)
 
 
 def test_a_private_key_in_the_place_of_a_public_one_is_pointed_out(bench):
     with pytest.raises(ConfigError, match="got a private key, expected the public key"):
-        KeyRing.load(policy_of_keys(LABEL, [bench.keys["alice"]]))
+        load_keys(policy_of_keys(LABEL, [bench.keys["alice"]]))
 
 
 TOML = {
@@ -237,7 +211,6 @@ TOML = {
         {"identity": "alice", "keys": ["keys/alice.pem"], "paths": ["src/**"]},
         {"identity": "ci", "issuer": "https://token.example.org"},
     ],
-    "rules": [{"paths": ["src/crypto/**"], "threshold": 2}],
 }
 
 
@@ -245,7 +218,7 @@ def test_a_policy_comes_from_the_users_toml():
     policy = SigningPolicy.from_toml(TOML, Path("/home/alice/.config/codeguard"))
     assert policy.signers[0].keys == (Path("/home/alice/.config/codeguard/keys/alice.pem"),)
     assert policy.signers[1].issuer
-    assert policy.threshold_of("docs/x.md") == 2
+    assert policy.threshold == 2
     assert policy.revoked == {"ab"}
 
 
@@ -264,7 +237,6 @@ def test_a_policy_comes_from_the_users_toml():
         ({"signers": [{"identity": "a", "keys": ["k"], "paths": ["../x"]}]}, "unusable path pattern"),
         ({"signers": [{"identity": "a", "keys": [7]}]}, "got int, expected strings"),
         ({"signers": [{"identity": "a", "keys": ["k"]}] * 2}, "names a signer twice"),
-        ({"rules": [{"paths": ["**"]}]}, "a rule is incomplete"),
         ({"least_version": 0}, "1 or more"),
     ],
 )

@@ -6,20 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codeguard.models import text_digest
-from codeguard.trust import (
-    KeyRing,
-    Manifest,
-    SignerPolicy,
-    SigningPolicy,
-    VerifiedManifest,
-    VersionsSeen,
-    build_manifest,
-    check_tree,
-    load_signer,
-    manifest_to_json,
-    sign_payload,
-    verify_envelope,
-)
+from codeguard.trust.manifest import Manifest, build_manifest, manifest_to_json
+from codeguard.trust.policy import SignerPolicy, SigningPolicy
+from codeguard.trust.seen import VersionsSeen
+from codeguard.trust.signatures import load_keys, load_signer, sign_payload
+from codeguard.trust.tree import check_tree
+from codeguard.trust.verified import VerifiedManifest
+from codeguard.trust.verify import verify_envelope
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LABEL = "acme/pay"
@@ -105,7 +98,7 @@ class Bench:
 
     def verify(self, envelope: bytes, policy: SigningPolicy | None = None, **changes) -> VerifiedManifest:
         policy = policy or self.policy
-        keys = KeyRing.load(policy, tree=self.tree)
+        keys = load_keys(policy, tree=self.tree)
         return verify_envelope(envelope, keys, policy, **{"state": self.state, "now": NOW, **changes})
 
     def present(self) -> list[str]:
@@ -118,4 +111,4 @@ class Bench:
     def refuse_tree(self, envelope: bytes, **changes) -> None:
         """Verify the envelope and the tree; raise the first difference."""
         for difference in check_tree(self.verify(envelope, **changes), self.tree, self.present()):
-            raise difference.error()
+            raise difference

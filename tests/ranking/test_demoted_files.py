@@ -17,8 +17,9 @@ from codeguard.index.static_evidence import StaticEvidence, Uses
 from codeguard.models import ChunkKind, Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.signals.base import SignalServices, Subject
-from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
 from codeguard.trust.acceptances import Acceptance, Acceptances
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import VerifiedManifest, verify_unsigned
 from codeguard.weights import FLAWS, Weights
 
 GRAVE = b"import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef beside():\n    return grave()\n"
@@ -28,7 +29,7 @@ OTHER = b"def other():\n    return 3\n"
 class GraveMarker(Marker):
     """Sees MARK as a grave and certain finding, unless it is given other grades."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.HIGH),)
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.HIGH),)
 
 
 def manifest_of(folder: Path, *files: SourceFile) -> VerifiedManifest:
@@ -137,8 +138,8 @@ def test_an_uncertain_finding_is_charged_where_its_code_is_needed_and_demotes_no
 class Insecure(GraveMarker):
     """The same as a weakness, which is only of medium severity."""
 
-    name = "insecure"
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+    NAME = "insecure"
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
 
 
 WEAK_CODE = 'def weak():\n    return "MARK"\n'
@@ -180,8 +181,8 @@ def test_a_description_introduces_its_file_or_its_class() -> None:
 @pytest.mark.parametrize("seen", [Severity.LOW, Severity.MEDIUM, Severity.HIGH])
 def test_a_weakness_costs_by_the_severity_of_the_match_not_of_its_rule(seen: Severity) -> None:
     class Milder(Marker):
-        name = "insecure"
-        rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),)
+        NAME = "insecure"
+        RULES: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),)
 
     static = StaticEvidence(Weights(), file_signals=[Milder(seen)])
     chunk = next(chunk for chunk in FILE.chunks if chunk.symbol == "grave")

@@ -14,8 +14,7 @@ from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError
-from codeguard.models import Evidence, Severity, Trust
-from codeguard.ranking.signal_tasks import ended
+from codeguard.models import Evidence, Trust
 from codeguard.ranking.signals import distance, perplexity, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalContext, SignalServices, Subject
 from codeguard.weights import Weights
@@ -97,11 +96,3 @@ def test_a_name_that_no_signal_or_rule_has_is_refused_with_the_nearest(config: D
 )
 def test_a_name_that_exists_is_taken(config: DefenseConfig) -> None:
     refuse_unknown(config)
-
-
-def test_a_plugin_that_reached_a_limit_is_evidence_of_the_audit() -> None:
-    found = ended(distance.SIGNAL, "too slow", Weights())
-    assert (found.signal, found.id, found.penalty) == ("audit", "not-fully-read", 0.5)
-    assert found.severity is Severity.HIGH
-    assert not found.convicts
-    assert "distance did not finish: too slow" in found.reason

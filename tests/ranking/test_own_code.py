@@ -29,7 +29,7 @@ from codeguard.ranking.own_code import (
     beside_own,
     nearest_own,
 )
-from codeguard.ranking.reranking import Judged, rank
+from codeguard.ranking.reranking import Ranked, rank
 
 OWN = '''
 def retry_delay(attempt, base=0.5, longest=30.0):
@@ -137,8 +137,8 @@ def test_only_code_that_nothing_speaks_against_pays_less(
 
 def test_it_counts_in_the_score_alone() -> None:
     items = [
-        Judged("behind", chunk("behind"), Trust.UNLISTED, 0.1, -1.0, (), LOOKALIKE),
-        Judged("before", chunk("before"), Trust.UNLISTED, 0.2, 0.5, ()),
+        Ranked("behind", chunk("behind"), Trust.UNLISTED, 0.1, -1.0, (), LOOKALIKE),
+        Ranked("before", chunk("before"), Trust.UNLISTED, 0.2, 0.5, ()),
     ]
     assert [item.id for item in rank(items)[0]] == ["before", "behind"]
     assert [item.id for item in rank(items, order="penalty")[0]] == ["behind", "before"]

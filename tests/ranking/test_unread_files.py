@@ -16,7 +16,7 @@ from codeguard.api import CodeGuard
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import DETECTOR_ERROR, Confidence, Severity, Trust
-from codeguard.ranking.reranking import Judged, rank
+from codeguard.ranking.reranking import Ranked, rank
 from codeguard.weights import Weights
 
 SAVE = 'def save_note(text, place):\n    """Save a note to a place."""\n    place.write(text)\n'
@@ -61,10 +61,10 @@ def test_a_part_that_was_not_read(tmp_path: Path, text: str) -> None:
 class Fragile(Marker):
     """Has one rule that raises, beside one that finds MARK."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
 
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        yield from super().inspect(reading, context)
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+        yield from super().marks(reading, context)
         with reading.unread.alone("fragile-rule"):
             raise ValueError("x")
 
@@ -74,7 +74,7 @@ def test_a_rule_that_failed(trust: Trust) -> None:
     file = chunk_file("m.py", b"def f():\n    return 'MARK'\n\n\ndef g():\n    return 2\n")
     static = StaticEvidence(Weights({"marker.mark": 0.1}), file_signals=[Fragile()])
     judged = [
-        Judged(chunk.symbol, chunk, trust, 0.1, 0.0, static(chunk, file, trust))
+        Ranked(chunk.symbol, chunk, trust, 0.1, 0.0, static(chunk, file, trust))
         for chunk in file.chunks
         if chunk.symbol
     ]

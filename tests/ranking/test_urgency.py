@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.integrations.documents import verdict_of
 from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust
-from codeguard.ranking.reranking import Judged, rank
+from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import NO_HARM, is_harm, urgency
 from codeguard.ranking.signals import load_all
 from codeguard.reports.html.ranking import reasons
@@ -47,7 +47,7 @@ def test_what_a_signal_without_intent_finds_is_no_harm() -> None:
 
 def test_pages_and_drop_ins_give_reasons_in_this_order() -> None:
     chunk = Chunk("a.py", "f", ChunkKind.FUNCTION, Span(1, 1, 0, 1), "x", "0" * 64, "python")
-    judged = Judged("a", chunk, Trust.UNLISTED, 0.1, 0.0, (ORIGIN, BESIDE, WRONG, HARM))
+    judged = Ranked("a", chunk, Trust.UNLISTED, 0.1, 0.0, (ORIGIN, BESIDE, WRONG, HARM))
     (item,), _, _ = rank([judged])
     expected = [part.reason for part in (HARM, WRONG, BESIDE, ORIGIN)]
     assert verdict_of(item)["reasons"] == expected

@@ -16,8 +16,13 @@ import pytest
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import _body_similarity, function_features
-from codeguard.behavior.source.definitions import Definition, NamedDefinitions, definitions, read_module
+from codeguard.behavior.matching.claims import Similarity, function_features
+from codeguard.behavior.source.definitions import (
+    Definition,
+    definition_of,
+    definitions,
+    read_module,
+)
 from codeguard.behavior.source.surroundings import MAX_CHARACTERS, surroundings
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.corpus import syntax
@@ -260,10 +265,10 @@ def overlapping_by_hand(listed: list[Definition], first: int, last: int) -> Defi
 def test_the_definition_of_some_lines_is_found_as_by_hand() -> None:
     text = "def f():\n    def f():\n        pass\n    pass\n@f\ndef f(): pass\n\nclass C:\n"
     text += "    def f(self):\n        pass\n"
-    listed = [item for item in definitions(read_module(text * 3).statements) if item.name == "f"]
-    named = NamedDefinitions(listed)
+    module = read_module(text * 3)
+    listed = list(module.definitions["f"])
     for first, last in itertools.combinations_with_replacement(range(1, 34), 2):
-        assert named.overlapping(first, last) is overlapping_by_hand(listed, first, last), (first, last)
+        assert definition_of(module, "f", first, last, "") is overlapping_by_hand(listed, first, last)
 
 
 def test_likeness_of_bodies_is_that_of_counters() -> None:
@@ -271,10 +276,9 @@ def test_likeness_of_bodies_is_that_of_counters() -> None:
         "def f(a):\n    return [g(x) for x in a if x > 1] + h(a)[3] - k.m\n",
         "def f(a):\n    g(a); g(a); h(a)[3]; return [h(x) for x in a] + k.m\n",
     )
-    first, second = (
-        function_features(next(definitions(read_module(text).statements))).body for text in texts
-    )
-    assert _body_similarity(first, second) == (first & second).total() / (first | second).total()
+    first, second = (function_features(next(definitions(read_module(text).statements))) for text in texts)
+    both = first.body & second.body, first.body | second.body
+    assert Similarity(first, second).body == both[0].total() / both[1].total()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.models import SourceFile, text_digest
-from codeguard.syntax.literal_text import written
+from codeguard.syntax.literal_text import LiteralTexts
 
 _ABOVE = """
 from string import Template
@@ -49,7 +49,7 @@ def test_text_is_read_with_its_holes(expression: str, text: str) -> None:
     reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
     node = reading.tree.body[-1] if reading.tree else None
     assert isinstance(node, ast.Assign)
-    assert written(reading.names, node.value) == text
+    assert LiteralTexts(reading.names).text(node.value) == text
 
 
 def test_a_text_of_many_steps_ends() -> None:
@@ -58,4 +58,4 @@ def test_a_text_of_many_steps_ends() -> None:
     reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
     node = reading.tree.body[-1] if reading.tree else None
     assert isinstance(node, ast.Assign)
-    assert len(written(reading.names, node.value)) <= 2_000
+    assert len(LiteralTexts(reading.names).text(node.value)) <= 2_000

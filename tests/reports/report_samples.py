@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust, text_digest
-from codeguard.ranking.reranking import Judged, Ranking, distinct, one_per_file, rank
+from codeguard.ranking.reranking import Ranked, Ranking, distinct, one_per_file, rank
 
 OURS = "def add(a, b):\n    return a + b\n\n\n# 5\n# 6\n# 7\n# 8\n"
 FAIL = Evidence(
@@ -14,16 +14,16 @@ UNKNOWN = Evidence("provenance", "unlisted", 0.5, "not in the manifest: unknown 
 
 def judged(
     path: str, distance: float, *evidence: Evidence, text: str = OURS, start: int = 1, sha256: str = ""
-) -> Judged:
+) -> Ranked:
     """Return a candidate; its digest is one of its own, unless given, so that none counts as another's copy."""
     span = Span(start, start + 3, 0, len(text))
     digest = sha256 or text_digest(f"{path}:{start}")
     chunk = Chunk(path, f"f{start}", ChunkKind.FUNCTION, span, text, digest, "python")
     trust = Trust.UNLISTED if evidence else Trust.TRUSTED
-    return Judged(f"{path}:{start}", chunk, trust, distance, distance, evidence)
+    return Ranked(f"{path}:{start}", chunk, trust, distance, distance, evidence)
 
 
-def ranking(k: int, *items: Judged, mode: str = "rerank") -> Ranking:
+def ranking(k: int, *items: Ranked, mode: str = "rerank") -> Ranking:
     kept, dropped, baseline = rank(items, mode=mode)
     return Ranking(
         query="add",

@@ -12,7 +12,7 @@ from codeguard.reports.styled import by_reason
 REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
     trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCoverage(2, 1, 0), checked=3,
-    verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
+    verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), sandbox_level="L3",
     embedding="lexical", seconds=0.5, warnings=(), searchable=1,
 )  # fmt: skip
 
@@ -89,8 +89,6 @@ def test_the_manifest_and_earlier_trust_are_shown() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",), trusted_before=("src",))
     assert "trusted: 1 file, signed by ada\n" in index_text(signed, "L2")
     assert "trusted as before: src" in index_text(signed, "L2")
-    assert "quarantine" not in index_text(REPORT, "L2")
-    assert "2 chunks in quarantine" in index_text(replace(REPORT, quarantined=2), "L2")
 
 
 def test_a_report_is_the_same_after_json() -> None:

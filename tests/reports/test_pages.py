@@ -18,16 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import FAIL, UNKNOWN, judged, ranking
 
-from codeguard.audit.check import CheckedFunction
 from codeguard.audit.findings import AuditReport, Finding, Place
 from codeguard.audit.rules import find_rule
-from codeguard.models import CheckReport, Confidence, Severity, Verdict
+from codeguard.models import Confidence, Severity
 from codeguard.reports import audit_html
 from codeguard.reports.audit_formats import AuditView
-from codeguard.reports.html.check import check_page
 from codeguard.reports.html.page import code_block, side_by_side, text
 from codeguard.reports.html.ranking import counterpart_of, ranking_page
-from codeguard.reports.level import level_line
+from codeguard.reports.styled import level_line
 
 HOSTILE = (
     "<script>alert(1)</script><img src=http://127.0.0.1/x onerror=alert(2)>\"'>&\u202e\x1b[31m</pre></style>"
@@ -116,13 +114,7 @@ def test_at_most_two_hundred_places_of_a_message_are_on_the_page() -> None:
     assert "… and 3 more: --format json lists all." in page
 
 
-def a_check(hostile: str = "") -> str:
-    chunk = judged("bad.py", 0.1, FAIL, text=WRONG + hostile).chunk
-    reports = [CheckReport(Verdict.FAIL, f"wrong {hostile}", "L3"), CheckReport(Verdict.PASS, "", "L3")]
-    return check_page([CheckedFunction(chunk, report) for report in reports], "L2", **MADE)
-
-
-PAGES = {"query": a_ranking, "audit": an_audit, "check": a_check}
+PAGES = {"query": a_ranking, "audit": an_audit}
 
 
 @pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
@@ -166,8 +158,8 @@ def test_any_two_texts_can_stand_side_by_side(left: str, right: str) -> None:
 def test_the_difference_to_the_twin_is_marked() -> None:
     page = a_ranking()
     assert "yours: f1, ours.py:1" in page
-    assert "return a <mark>+</mark> b" in page
-    assert "return a <mark>-</mark> b" in page
+    assert "<ins>    return a + b</ins>" in page
+    assert "<del>    return a - b</del>" in page
 
 
 OTHER_TEXT = "class Queue:\n    items = []\n"
@@ -214,18 +206,16 @@ def test_the_level_is_the_first_line(level: str, line: str) -> None:
 def test_the_story_tells_what_happened() -> None:
     assert "1 of the 1 nearest results were pushed out, 1 of them proven wrong or harmful." in a_ranking()
     assert "31 findings need a look (1 high, 30 medium), in 1 of 3 files." in an_audit()
-    assert "1 of 2 functions do not do what is expected of them; 1 agree." in a_check()
 
 
-def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
-    audited, checked = an_audit(), a_check()
+def test_the_gravest_comes_first() -> None:
+    audited = an_audit()
     assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
     rule = find_rule("insecure.command-injection").rule
     assert f"<h3 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
     bare = Finding("behavior.fail", "a.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "why")
     report = AuditReport((bare,), files=1)
     assert "<p></p>" not in audit_html.render(AuditView(report, Severity.MEDIUM, "L2", **MADE))
-    assert checked.index("convicted") < checked.index(">behaves as expected of it<")
 
 
 def test_secrets_are_masked() -> None:

@@ -68,11 +68,6 @@ pushed out of the first 1
      +3.00 behavior: fail: add(2, 3): expected 5, got -1
      +0.50 provenance: not in the manifest: unknown origin
 {others}
-by file, every candidate
-   ours.py  1 chunk, best place 1, penalties +0.00
-   other.py  1 chunk, best place 2, penalties +0.50
-   bad.py  2 chunks, {standing}, penalties +7.00, convicted: f3, 1 demoted
-
 {words}: 1 of the first 1 by similarity, 1 of them convicted, 0 demoted (of all 4 candidates: 1 and 1)
 """
 DEMOTED = """
@@ -85,14 +80,14 @@ FALSE_CLAIM = Evidence("behavior", "false_claim", 3.0, "does something else", de
 
 
 @pytest.mark.parametrize(
-    ("mode", "convicted", "others", "standing", "words"),
+    ("mode", "convicted", "others", "words"),
     [
-        ("rerank", "now place 4", "", "best place 3", "pushed out"),
-        ("drop", "dropped", DEMOTED, "dropped", "dropped"),
+        ("rerank", "now place 4", "", "pushed out"),
+        ("drop", "dropped", DEMOTED, "dropped"),
     ],
 )
 def test_explain_shows_both_orders_and_every_reason(
-    mode: str, convicted: str, others: str, standing: str, words: str
+    mode: str, convicted: str, others: str, words: str
 ) -> None:
     items = (
         judged("bad.py", 0.1, FAIL, UNKNOWN, start=3),
@@ -101,7 +96,7 @@ def test_explain_shows_both_orders_and_every_reason(
         judged("other.py", 0.3, UNKNOWN),
     )
     text = unstyled(ranking_lines(ranking(1, *items, mode=mode), "L2", explain=True))
-    assert text == EXPLAINED.format(convicted=convicted, others=others, standing=standing, words=words)[:-1]
+    assert text == EXPLAINED.format(convicted=convicted, others=others, words=words)[:-1]
 
 
 def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from report_samples import FAIL, UNKNOWN, judged, ranking
+from report_samples import FAIL, UNKNOWN, judged
 
-from codeguard.index.contents import Changes
 from codeguard.models import Trust
 from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview
 from codeguard.ranking.reranking import Ranked, rank
@@ -20,9 +18,6 @@ from codeguard.reports.html.site.corpus import (
     overview_page,
 )
 from codeguard.reports.html.site.frame import PageFrame
-from codeguard.reports.html.site.search import FIRST_LINES, search_page
-from codeguard.reports.html.site.trust import MOST_LISTED, TrustState, trust_page
-from codeguard.trust.acceptances import Acceptance
 
 FRAME = PageFrame("now")
 
@@ -59,49 +54,3 @@ def test_pages_of_a_large_index_are_bounded() -> None:
     assert page.count("<li>") == MOST_FLAGGED + 1
     assert "… and 5 more" in page
     assert "what is known of 3 files is not read yet" in page
-
-
-@pytest.mark.parametrize(("more", "said"), [(-1, ""), (0, ""), (1, "… 1 more line<"), (2, "… 2 more lines<")])
-def test_a_search_shows_the_first_lines_and_counts_the_others(more: int, said: str) -> None:
-    text = "".join(f"line{number}_\n" for number in range(FIRST_LINES + more))
-    page = search_page(ranking(1, judged("a.py", 0.1, text=text)), "L2", FRAME)
-    assert f"line{FIRST_LINES - 2}_" in page
-    assert f"line{FIRST_LINES}_" not in page
-    assert ("more line" in page) is bool(said)
-    assert said in page
-
-
-def test_a_search_shows_both_orders_and_what_was_pushed_out() -> None:
-    items = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged("other.py", 0.3, UNKNOWN))
-    before, _, after = search_page(ranking(2, *items), "L2", FRAME).partition("With the defense")
-    assert "pushed out" in before
-    assert "now 1" in before
-    assert "was 2" in after
-    assert "moved up" in after
-    assert "Pushed out of the first 2, and why" in after
-    assert "Pushed out" not in search_page(ranking(2, *items[1:]), "L2", FRAME)
-
-
-def test_the_page_on_trust_lists_what_a_person_accepted_with_its_places_and_reason() -> None:
-    known = Acceptance("a" * 64, "reviewed by hand", "Ada", "2026-01-02T03:04:05+00:00")
-    gone = Acceptance("b" * 64, "no longer there", "Bob", "2026-01-03T03:04:05+00:00")
-    state = TrustState(
-        (), ("ada",), False, ("own.py",), ((known, (("x.py", 7),)), (gone, ())), 1, Changes((), (), ())
-    )
-    page = trust_page(state, FRAME, ())
-    for part in (
-        "x.py:7",
-        "Ada",
-        "2026-01-02",
-        "reviewed by hand",
-        "not in the index",
-        "b" * 12,
-        "no longer there",
-    ):
-        assert part in page
-    assert "1 file is trusted, by a manifest signed by ada." in page
-    assert "1 acceptances do not verify" in page
-    many = trust_page(replace(state, accepted=((known, ()),) * (MOST_LISTED + 3)), FRAME, ())
-    assert many.count("reviewed by hand") == MOST_LISTED
-    assert "… and 3 more." in many
-    assert "Nothing." in trust_page(replace(state, accepted=()), FRAME, ())

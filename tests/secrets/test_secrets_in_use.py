@@ -198,7 +198,7 @@ def test_the_choice_can_be_changed_and_changed_back(project: Path) -> None:
 def test_an_index_made_before_secrets_were_looked_for_is_read_again(project: Path) -> None:
     with CodeGuard.open(settings=settings(), trust=["ours"]) as guard:
         guard.index(["theirs"])
-        guard.catalog.set_meta("secrets", "0 detect-secrets 0; withheld")
+        guard.catalog.set_meta("secrets", "0; withheld")
         (project / "theirs/values.yml").touch()
     with CodeGuard.open(settings=settings(), trust=["ours"]) as guard:
         report = guard.index(["theirs"])

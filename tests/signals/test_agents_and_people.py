@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.precision import with_confidence
+from codeguard.audit.rules import with_confidence
 from codeguard.models import Confidence, Severity
 from experiments.benchmarks.audit_common import findings_in
 

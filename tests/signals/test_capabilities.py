@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunctions
-from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Match
+from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.capabilities import SIGNAL
 from codeguard.analysis.rules.capabilities.shells import started_places
 from codeguard.corpus.chunking.chunker import chunk_file
@@ -184,16 +184,8 @@ def read_setting(name):
 )
 def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
     trusted = TrustedFunctions.from_files([chunk_file("t.py", TRUSTED.encode())])
-    found = inspect(text, context=DetectorContext(ComparisonData(trusted_functions=trusted)))
+    found = inspect(text, context=DetectorContext(trusted))
     assert ("beyond-twin" in {item.rule for item in found}) is expected
-
-
-def test_capabilities_alone_are_information() -> None:
-    (found,) = inspect("import os\n\ndef f(name):\n    return os.getenv(name), open(name)\n")
-    assert found.rule == "able"
-    assert DEFAULTS["able"] is Severity.INFO
-    assert "environment" in found.reason
-    assert "files" in found.reason
 
 
 @pytest.mark.parametrize(

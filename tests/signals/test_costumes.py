@@ -9,7 +9,7 @@ from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspector, Source, own_modules
 from codeguard.models import Severity
 
-INSPECTOR = Inspector(load_file_signals(third_party=False), DetectorContext())
+INSPECTOR = Inspector(load_file_signals(), DetectorContext())
 LOADS = "def load(request):\n    return pickle.loads(request.data)\n"
 FLAW = f"import pickle\n\n\n{LOADS}"
 TEST = "\n\ndef test_nothing():\n    assert True\n"

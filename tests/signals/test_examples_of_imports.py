@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.imports import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str, rule: Rule) -> set[str]:
-    services = ComparisonData(packages=frozenset({"requests"}) if rule.id == "unknown-package" else None)
     return {
-        item.rule
-        for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext(services))
+        item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext())
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunctions
-from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.near_copy import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 
@@ -14,10 +14,7 @@ from codeguard.corpus.chunking.chunker import chunk_file
 def fired(text: str, rule: Rule) -> set[str]:
     index = TrustedFunctions.from_files([chunk_file("t.py", rule.good.encode())])
     reading = Reading(chunk_file("x.py", text.encode()))
-    return {
-        item.rule
-        for item in SIGNAL.inspect(reading, DetectorContext(ComparisonData(trusted_functions=index)))
-    }
+    return {item.rule for item in SIGNAL.inspect(reading, DetectorContext(index))}
 
 
 @pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import ComparisonData, DetectorContext
-from codeguard.analysis.rules.imports import SIGNAL
-from codeguard.analysis.rules.imports.lookalikes import npm_lookalike, python_lookalike
+from codeguard.analysis.rules.base import DetectorContext
+from codeguard.analysis.rules.imports import SIGNAL, npm_lookalike, python_lookalike
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
 
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
-def inspect(
-    text: str, name: str = "x.py", packages: frozenset[str] | None = None
-) -> list[tuple[str, Severity]]:
-    services = ComparisonData(packages=None if packages is None else frozenset(packages))
-    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext(services))
+def inspect(text: str, name: str = "x.py") -> list[tuple[str, Severity]]:
+    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext())
     return [(item.rule, DEFAULTS[item.rule] if item.severity is None else item.severity) for item in found]
 
 
@@ -79,61 +75,52 @@ def test_npm_honest_neighbours(name: str) -> None:
 
 HIGH, MEDIUM, LOW = Severity.HIGH, Severity.MEDIUM, Severity.LOW
 CASES = [
-    ("import reqeusts", "x.py", None, [("lookalike", HIGH)]),
-    ("from reqeusts.auth import X", "x.py", None, [("lookalike", HIGH)]),
-    ("m = __import__('reqe' + 'usts')", "x.py", None, [("lookalike", HIGH)]),
-    ("import importlib\nm = importlib.import_module('djnago.db')", "x.py", None, [("lookalike", HIGH)]),
-    ("import python_requests", "x.py", None, [("lookalike", MEDIUM)]),
-    ("from . import reqeusts\nfrom .reqeusts import x", "x.py", None, []),
-    ("import reqeusts", "x.py", frozenset({"reqeusts"}), []),
-    ("const a = require('expres')", "x.js", None, [("lookalike", HIGH)]),
-    ("import a from 'lodahs/fp'", "x.ts", None, [("lookalike", HIGH)]),
-    ("import a from './expres'\nimport fs from 'node:fs'\nimport b from '@acme/expres'", "x.ts", None, []),
-    ("import fasthttpthing", "x.py", None, []),
-    ("import fasthttpthing", "x.py", frozenset({"requests"}), [("unknown-package", MEDIUM)]),
-    ("try:\n    import fastthing\nexcept ImportError:\n    pass", "x.py", frozenset(), [("unknown-package", LOW)]),
-    ("import selectors2, grequests, parsy, pcapy", "x.py", None, [("lookalike", LOW)] * 4),
-    ("import numpi, colourama, pandaz, flaskk", "x.py", None, [("lookalike", HIGH)] * 4),
-    ('"""Setup: pip install ncclient"""', "x.py", None, []),
-    ("try:\n    import requests\nexcept ImportError:\n    import reqeusts", "x.py", None, [("lookalike", HIGH)]),
-    ("import numpy", "x.py", frozenset({"requests"}), [("unknown-package", LOW)]),
-    ("import yaml, PIL, os, requests", "x.py", frozenset({"PyYAML", "Pillow", "requests"}), []),
-    ("# pip install requests\nimport requests", "x.py", None, []),
-    ("# pip install git+https://github.com/psf/requests\nimport requests", "x.py", None, [("install-source", LOW)]),
-    ("# pip install --index-url http://198.51.100.7/simple x", "x.py", None, [("install-source", HIGH)]),
-    ("# pip install --index-url http://pkgs.example.net/simple x", "x.py", None, [("install-source", HIGH)]),
-    ("# pip install https://198.51.100.7/x.tar.gz", "x.py", None, [("install-source", HIGH)]),
-    ("# pip install --index-url=file:///srv/packages/simple x", "x.py", None, [("install-source", LOW)]),
-    ("# pip install --index-url http://localhost:3141/root x", "x.py", None, [("install-source", MEDIUM)]),
-    ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", None, [("install-source", MEDIUM)]),
-    ("# pip install https://example.net/x-1.0.whl", "x.py", None, [("install-source", MEDIUM)]),
-    ('"""Setup: pip install reqeusts"""', "x.py", None, [("lookalike", MEDIUM)]),
-    ("# pip install xxhash for encoding with lz4", "x.py", None, []),
-    ("# pip install xxhash encoding", "x.py", None, [("lookalike", MEDIUM)]),
-    ("// npm install --registry http://198.51.100.7/ x", "x.js", None, [("install-source", HIGH)]),
-    ("# required for security updates\nimport requests", "x.py", None, []),
-    ("import os\nos.system('pip install ' + 'fastthing')", "x.py", None, [("runtime-install", MEDIUM)]),
+    ("import reqeusts", "x.py", [("lookalike", HIGH)]),
+    ("from reqeusts.auth import X", "x.py", [("lookalike", HIGH)]),
+    ("m = __import__('reqe' + 'usts')", "x.py", [("lookalike", HIGH)]),
+    ("import importlib\nm = importlib.import_module('djnago.db')", "x.py", [("lookalike", HIGH)]),
+    ("import python_requests", "x.py", [("lookalike", MEDIUM)]),
+    ("from . import reqeusts\nfrom .reqeusts import x", "x.py", []),
+    ("const a = require('expres')", "x.js", [("lookalike", HIGH)]),
+    ("import a from 'lodahs/fp'", "x.ts", [("lookalike", HIGH)]),
+    ("import a from './expres'\nimport fs from 'node:fs'\nimport b from '@acme/expres'", "x.ts", []),
+    ("import fasthttpthing", "x.py", []),
+    ("import selectors2, grequests, parsy, pcapy", "x.py", [("lookalike", LOW)] * 4),
+    ("import numpi, colourama, pandaz, flaskk", "x.py", [("lookalike", HIGH)] * 4),
+    ('"""Setup: pip install ncclient"""', "x.py", []),
+    ("try:\n    import requests\nexcept ImportError:\n    import reqeusts", "x.py", [("lookalike", HIGH)]),
+    ("# pip install requests\nimport requests", "x.py", []),
+    ("# pip install git+https://github.com/psf/requests\nimport requests", "x.py", [("install-source", LOW)]),
+    ("# pip install --index-url http://198.51.100.7/simple x", "x.py", [("install-source", HIGH)]),
+    ("# pip install --index-url http://pkgs.example.net/simple x", "x.py", [("install-source", HIGH)]),
+    ("# pip install https://198.51.100.7/x.tar.gz", "x.py", [("install-source", HIGH)]),
+    ("# pip install --index-url=file:///srv/packages/simple x", "x.py", [("install-source", LOW)]),
+    ("# pip install --index-url http://localhost:3141/root x", "x.py", [("install-source", MEDIUM)]),
+    ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", [("install-source", MEDIUM)]),
+    ("# pip install https://example.net/x-1.0.whl", "x.py", [("install-source", MEDIUM)]),
+    ('"""Setup: pip install reqeusts"""', "x.py", [("lookalike", MEDIUM)]),
+    ("# pip install xxhash for encoding with lz4", "x.py", []),
+    ("# pip install xxhash encoding", "x.py", [("lookalike", MEDIUM)]),
+    ("// npm install --registry http://198.51.100.7/ x", "x.js", [("install-source", HIGH)]),
+    ("# required for security updates\nimport requests", "x.py", []),
+    ("import os\nos.system('pip install ' + 'fastthing')", "x.py", [("runtime-install", MEDIUM)]),
     (
         "import subprocess as s, sys\ns.check_call([sys.executable, '-m', 'pip', 'install', name])",
         "x.py",
-        None,
         [("runtime-install", MEDIUM)],
     ),
     (
         "import subprocess as s\ns.run(['pip', 'install', '--index-url', 'http://198.51.100.7/simple', 'x'])",
         "x.py",
-        None,
         [("runtime-install", HIGH)],
     ),
-    ("import subprocess\nsubprocess.run(['pip', 'list'])\nx = 'to install'", "x.py", None, []),
+    ("import subprocess\nsubprocess.run(['pip', 'list'])\nx = 'to install'", "x.py", []),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "name", "packages", "expected"), CASES)
-def test_imports(
-    text: str, name: str, packages: frozenset[str] | None, expected: list[tuple[str, Severity]]
-) -> None:
-    assert inspect(text, name, packages) == expected
+@pytest.mark.parametrize(("text", "name", "expected"), CASES)
+def test_imports(text: str, name: str, expected: list[tuple[str, Severity]]) -> None:
+    assert inspect(text, name) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunctions
-from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Match
+from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.near_copy import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.index.static_evidence import StaticEvidence
@@ -76,9 +76,7 @@ def changed(*pairs: tuple[str, str]) -> str:
 
 def inspect(text: str, name: str = "y.py", trusted: str = TRUSTED) -> list[Match]:
     index = TrustedFunctions.from_files([file_of(trusted, f"t.{name.rpartition('.')[2]}")])
-    return list(
-        SIGNAL.inspect(Reading(file_of(text, name)), DetectorContext(ComparisonData(trusted_functions=index)))
-    )
+    return list(SIGNAL.inspect(Reading(file_of(text, name)), DetectorContext(index)))
 
 
 SAME = [
@@ -135,14 +133,14 @@ def test_a_verbatim_copy_is_nothing() -> None:
 
 
 CHANGED = [
-    ("left[i] <= right[j]", "left[i] >= right[j]", "changed-line", "changed comparison"),
-    ("i += 1", "i += 2", "changed-line", "changed constant"),
-    ("i = j = 0", "i = j = 1", "changed-line", "changed constant"),
+    ("left[i] <= right[j]", "left[i] >= right[j]", "changed-line", "changed code"),
+    ("i += 1", "i += 2", "changed-line", "changed code"),
+    ("i = j = 0", "i = j = 1", "changed-line", "changed code"),
     ("merged.extend(right[j:])", "merged.extend(left[j:])", "changed-line", "exchanged variable"),
     ("merged.extend(right[j:])", "merged.extend(right[j:-1])", "changed-line", "changed"),
     ("    merged.extend(right[j:])\n", "", "changed-line", "removed statement"),
     ("    return merged", "    send(merged)\n    return merged", "changed-line", "added statement"),
-    ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed operator"),
+    ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed code"),
     ("merged.extend(right[j:])", "merged.extend((right[j:],))", "changed-line", "changed"),
     (
         "while i < len(left) and j < len(right):",
@@ -238,7 +236,7 @@ function pick(items, limit) {
     )
     (found,) = inspect(trusted.replace("kept.length < limit", "kept.length <= limit"), "y.js", trusted)
     assert found.rule == "changed-line"
-    assert "changed comparison" in found.reason
+    assert "changed code" in found.reason
 
 
 def test_python_between_prose() -> None:
@@ -255,10 +253,7 @@ def test_without_the_service_nothing_is_said() -> None:
 def test_the_index_can_be_pickled() -> None:
     index = pickle.loads(pickle.dumps(TrustedFunctions.from_files([file_of(TRUSTED)])))
     reading = Reading(file_of(changed(("verify=True", "verify=False"))))
-    assert [
-        item.rule
-        for item in SIGNAL.inspect(reading, DetectorContext(ComparisonData(trusted_functions=index)))
-    ] == ["removed-check"]
+    assert [item.rule for item in SIGNAL.inspect(reading, DetectorContext(index))] == ["removed-check"]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +265,7 @@ def test_hostile_bodies_are_bounded(body: str) -> None:
     for name, text in zip(("t.py", "y.py"), texts, strict=True):
         chunk = Chunk(name, "merge", ChunkKind.FUNCTION, Span(1, 1, 0, len(text)), text, "", "python")
         files.append(SourceFile(name, text, "", "python", (chunk,)))
-    context = DetectorContext(ComparisonData(trusted_functions=TrustedFunctions.from_files(files[:1])))
+    context = DetectorContext(TrustedFunctions.from_files(files[:1]))
     assert len(list(SIGNAL.inspect(Reading(files[1]), context))) <= 3
 
 

@@ -42,27 +42,15 @@ HIDDEN = [
     ("__import__('sub' + 'process').run(['true'])", "hidden-call"),
     ("f = getattr(__builtins__, 'lave'[::-1])\nf('1')", "hidden-call"),
     ("import importlib\nimportlib.import_module(''.join(['o', 's'])).system('true')", "hidden-call"),
-    (f"import base64\nx = base64.b64decode('{B64}')", "hidden-text"),
-    ("n = ''.join(chr(c) for c in [115, 117, 98, 112, 114, 111, 99, 101, 115, 115])", "hidden-text"),
     (r"n = '\x73\x75\x62\x70\x72\x6f\x63\x65\x73\x73'", "escaped-text"),
     (r"n = '\u0073\u0075\u0062\u0070\u0072\u006f\u0063\u0065\u0073\u0073'", "escaped-text"),
     ("lIlI1l = 1\nIl1lIl = 2\nl1l1l1 = lIlI1l + Il1lIl", "identifier-soup"),
-    (f"import base64\nD = '{BLOB}'\nexec(base64.b64decode(D)[3:])", "encoded-blob"),
 ]
 
 
 # A payload that is spread over files: each of them shows its part.
 PACKED = base64.b64encode(zlib.compress(CODE.encode(), 9)).decode()
 HIDDEN += [
-    (f"ICON = '{B64}'", "hidden-text"),
-    (f"ICON = {B64.encode()!r}", "hidden-text"),
-    (f"ICON = '{PACKED}'", "hidden-text"),
-    (f"ICON = '{CODE.encode().hex()}'", "hidden-text"),
-    (f"class Assets:\n    ICON = ('{B64[:20]}'\n            '{B64[20:]}')", "hidden-text"),
-    ("import os\nrender = os.system", "disguised-name"),
-    ("runner = exec", "disguised-name"),
-    ("from os import popen as render", "disguised-name"),
-    ("import subprocess as s\nshow = s.getoutput", "disguised-name"),
     ("from codec import unpack\nfrom assets import ICON\nexec(unpack(ICON))", "runs-imported-text"),
     ("import assets, base64\ndef f():\n    eval(base64.b64decode(assets.ICON))", "runs-imported-text"),
     ("from .assets import *\nexec(ICON)", "runs-imported-text"),
@@ -125,10 +113,6 @@ HONEST = [
 @pytest.mark.parametrize("text", HONEST)
 def test_honest(text: str) -> None:
     assert accused(text) == set()
-
-
-def test_blobs_alone_are_information() -> None:
-    assert inspect(f"D = '{BLOB}'") == [("encoded-blob", Severity.INFO)]
 
 
 @pytest.mark.parametrize(

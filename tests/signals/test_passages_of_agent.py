@@ -8,6 +8,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules import load_file_signals
 from codeguard.analysis.rules.agent import SIGNAL, passages
 from codeguard.analysis.rules.base import DetectorContext, Match
+from codeguard.analysis.rules.injection.model import by_chance
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Confidence, Severity
@@ -54,9 +55,8 @@ def test_it_is_medium_at_most_and_says_what_it_speaks_of() -> None:
 
 def test_one_of_many_passages_needs_a_higher_score_up_to_a_length() -> None:
     model = passages.load_model()
-    assert model.longer(passages.USUAL) == 0 < model.longer(100) < model.longer(300) == model.longer(900)
     weak = next(score for _, score in passages.suspicious(HARMFUL, print))
-    assert model.limit <= weak < model.limit + model.longer(300)
+    assert model.limit <= weak < model.limit + model.slope * by_chance(300, passages.USUAL)
     assert list(passages.suspicious("- an item\n" * 60 + f"\n{HARMFUL}\n", print)) == []
     assert list(passages.suspicious("- an item\n" * 60 + f"\n{PLAIN}\n", print))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.analysis.rules.injection import _chance
+from codeguard.analysis.rules.injection.model import by_chance
 from codeguard.audit.inspection import Source
 from codeguard.models import Severity
 from experiments.benchmarks.audit_common import inspector
@@ -97,7 +97,8 @@ def test_what_an_agent_is_told(honest: str, harmful: str) -> None:
 
 
 def test_the_highest_of_many_scores_is_higher() -> None:
-    assert _chance(1) == _chance(3) == 0.0 < _chance(30) < _chance(300) == _chance(3_000)
+    found = [by_chance(count, 3) for count in (1, 3, 30, 300, 3_000)]
+    assert found[0] == found[1] == 0.0 < found[2] < found[3] == found[4]
 
 
 def test_a_text_without_parts_stops_no_detector() -> None:

@@ -10,11 +10,9 @@ import pytest
 from marker import Marker
 
 from codeguard.analysis import Reading
-from codeguard.analysis.engine import signal_version
-from codeguard.analysis.rules import DetectorContext, Match, Rule, load_file_signals
+from codeguard.analysis.rules import DetectorContext, Match, Rule
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import observation_tasks
 from codeguard.index.catalog import Catalog
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
@@ -31,7 +29,7 @@ TEXT = b"import os\n\n\ndef one():\n    return 'MARK MARK'\n\n\ndef two():\n    
 class CountingMarker(Marker):
     """Counts how often it is asked."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    RULES: ClassVar[tuple[Rule, ...]] = (
         Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),
         Rule("free", "costs nothing", Severity.LOW, Confidence.LOW),
     )
@@ -41,18 +39,25 @@ class CountingMarker(Marker):
         self.asked = 0
         self.error = error
 
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        return super().inspect(reading, context)
+        return super().marks(reading, context)
 
 
 class Needy(CountingMarker):
-    """Needs the trusted files."""
+    """Compares with the trusted files."""
 
-    name: ClassVar[str] = "needy"
-    needs: ClassVar[frozenset[str]] = frozenset({"trusted"})
+    NAME: ClassVar[str] = "needy"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.compares = True
+
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+        found = super().marks(reading, context)
+        return found if context.trusted_functions is not None else ()
 
 
 @pytest.fixture
@@ -83,7 +88,7 @@ def test_a_milder_match_is_charged_less(
     file: SourceFile, seen: list[Severity | None], penalty: float
 ) -> None:
     class Graded(CountingMarker):
-        def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+        def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
             start = reading.text.find("MARK")
             return [Match("mark", start, start + 4, "seen", severity) for severity in seen]
 
@@ -147,18 +152,16 @@ def test_what_was_seen_is_kept_in_the_catalog_and_weighed_anew(file: SourceFile,
     ("change", "asked"),
     [
         ("nothing", (0, 0)),
-        ("another key", (1, 1)),
         ("another file", (1, 1)),
         ("other trusted text", (0, 1)),  # only the detector that compares with it
-        ("another version of one detector", (1, 0)),
     ],
 )
 def test_what_was_kept_is_asked_for_again_by_detector(
-    file: SourceFile, tmp_path: Path, change: str, asked: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    file: SourceFile, tmp_path: Path, change: str, asked: tuple[int, int]
 ) -> None:
     weights = Weights({"marker.mark": 1.0, "needy.mark": 1.0})
 
-    def made(catalog: Catalog, epoch: str) -> tuple[StaticEvidence, Marker, Marker]:
+    def made(catalog: Catalog, epoch: str) -> tuple[StaticEvidence, CountingMarker, CountingMarker]:
         signals = (CountingMarker(), Needy())
         static = StaticEvidence(
             weights, catalog=catalog, epoch=epoch, file_signals=signals, trusted=lambda: []
@@ -167,14 +170,7 @@ def test_what_was_kept_is_asked_for_again_by_detector(
 
     with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
         made(catalog, "1")[0].prepare([file])
-    if change == "another version of one detector":
-        version = observation_tasks.signal_version
-        monkeypatch.setattr(
-            observation_tasks,
-            "signal_version",
-            lambda signal: version(signal)[::-1] if signal.name == "marker" else version(signal),
-        )
-    with Catalog(tmp_path / "c.sqlite3", b"x" * 32 if change == "another key" else KEY) as catalog:
+    with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
         static, marker, needy = made(catalog, "2" if change == "other trusted text" else "1")
         other = chunk_file("m.py", TEXT + b"\n") if change == "another file" else file
         found = evidence_of(static, other)["one"]
@@ -244,11 +240,6 @@ def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) 
     assert evidence_of(StaticEvidence(weights, file_signals=[Needy()], trusted=lambda: [file]), file)
 
 
-def test_the_version_depends_on_the_code() -> None:
-    ours = {item.name: signal_version(item) for item in load_file_signals(third_party=False)}
-    assert len({*ours.values(), signal_version(CountingMarker())}) == len(ours) + 1
-
-
 class Convicting:
     """Convicts whatever it is shown."""
 
@@ -286,4 +277,4 @@ def test_what_was_not_parsed_is_named() -> None:
     static = StaticEvidence(Weights(), file_signals=[CountingMarker()])
     static.prepare([crowded, chunk_file("plain.py", b"a = 1\n")])
     ((path, why),) = static.unfinished
-    assert (path, "200,000 words" in why) == ("crowded.py", True)
+    assert (path, " words and signs" in why) == ("crowded.py", True)

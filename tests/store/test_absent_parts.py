@@ -22,9 +22,8 @@ from codeguard.errors import CodeguardError, NoIndexError
 from codeguard.index import swapping
 from codeguard.index.catalog import Catalog
 from codeguard.index.maintenance import verify
-from codeguard.index.swapping import NEW, READY, WRITING
+from codeguard.index.swapping import NEW, READY, WRITING, held
 from codeguard.index.workspace import Workspace
-from codeguard.index.writer_lock import held
 
 pytestmark = pytest.mark.ci
 

@@ -130,7 +130,7 @@ def test_a_read_only_index_is_one_line_and_stays_as_it_is(indexed: Path) -> None
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.mark.parametrize("words", [INDEX, ("query", "add"), ("store", "verify"), ("store", "compact")])
+@pytest.mark.parametrize("words", [INDEX, ("query", "add"), ("store", "verify")])
 def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
     indexed: Path, words: tuple[str, ...]
 ) -> None:

@@ -18,7 +18,6 @@ import pytest
 from ended import gone
 
 from codeguard.errors import StoreError
-from codeguard.index.embedding import LexicalEmbedding
 from codeguard.index.store import Row, SharedStore, VectorStore
 from codeguard.index.store.wire import GoneError, connect, receive, send, socket_path
 
@@ -54,16 +53,7 @@ def serving(folder: Path) -> int:
     """Return the process that serves a folder."""
     with connect(folder) as connection:
         send(connection, {"op": "hello"})
-        return int(receive(connection).header["pid"])
-
-
-def test_the_serving_process_embeds_what_is_asked(store: SharedStore) -> None:
-    own = LexicalEmbedding()
-    texts = ["add two numbers", "ü"]
-    assert np.array_equal(store.embed("lexical", own.identity, texts), own.embed(texts))
-    for name, identity in (("lexical", "another"), ("nobody's", "x"), ("openai", "x")):
-        with pytest.raises(StoreError):
-            store.embed(name, identity, texts)
+        return int(receive(connection)["pid"])
 
 
 def test_everything_that_a_store_does(store: SharedStore) -> None:
@@ -181,14 +171,14 @@ def test_the_socket_is_this_users_alone(folder: Path, store: SharedStore) -> Non
     [
         b"",
         b"GET / HTTP/1.1\r\n\r\n",
-        struct.pack(">II", 0xFFFFFFFF, 0),
-        struct.pack(">II", 4, 0) + b"[[[[",
-        struct.pack(">II", 2, 3) + b"{}abc",
-        struct.pack(">II", 20_000, 0) + b"[" * 20_000,
-        struct.pack(">II", 2, 0) + b"[]",
-        struct.pack(">II", 2, 0) + b"{}",
-        struct.pack(">II", 12, 0) + b'{"op": "x" }',
-        struct.pack(">II", 30, 4) + b'{"op": "nearest", "count": -1}' + b"\0\0\x80\x7f",
+        struct.pack(">Q", 1 << 40),
+        struct.pack(">Q", 4) + b"[[[[",
+        struct.pack(">Q", 20_000) + b"[" * 20_000,
+        struct.pack(">Q", 2) + b"[]",
+        struct.pack(">Q", 2) + b"{}",
+        struct.pack(">Q", 12) + b'{"op": "x" }',
+        struct.pack(">Q", 51) + b'{"op": "nearest", "count": -1, "vector":"AACAfw=="}',
+        struct.pack(">Q", 44) + b'{"op": "nearest", "count": 1, "vector": "?"}',
     ],
 )
 def test_nonsense_at_the_socket_harms_nobody_else(folder: Path, store: SharedStore, sent: bytes) -> None:

@@ -19,9 +19,9 @@ from codeguard.audit.check import check_file
 from codeguard.audit.run import audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, StoreError
+from codeguard.escaping import shown
 from codeguard.index.unchanged import unchanged_report
 from codeguard.trust.acceptances import accept, load_acceptances
-from codeguard.trust.escape import shown
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
 from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, inode_of
@@ -427,10 +427,10 @@ def test_a_folder_that_is_shared_on_purpose_is_used_and_its_evidence_made_anew(
     shared = replace(SETTINGS, shared_state=(str(project / ".codeguard"),))
     another_installations(project, tmp_path, monkeypatch)
     with CodeGuard.open(settings=shared, trust=["ours"]) as guard:
-        report = guard.index(["ours", "theirs"])
-    assert "the old index was not believed: made by another user" in report.warnings[0]
-    assert "is shared" in report.warnings[1]
-    assert "state_dir of its own" in report.warnings[1]
+        with pytest.raises(StoreError, match=r"made by another user .*codeguard index --rebuild"):
+            guard.index(["ours", "theirs"])
+        report = guard.index(["ours", "theirs"], rebuild=True)
+    assert "the old index was not believed: the catalog" in "".join(report.warnings)
     assert (report.unchanged, report.added) == (0, 2)
     assert report.checked
     assert "ours/m.py" in query(shared)

@@ -1,7 +1,6 @@
 """Damage is found whatever its kind, what was deleted is gone from the disk, crashes leave one whole store."""
 
 import json
-import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashing import Countdown, CrashError
 from in_process import codeguard
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.index.maintenance import compact, info, verify
+from codeguard.index.maintenance import info, verify
 from codeguard.index.store import Row, Vectors, VectorStore
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.export import export
+from codeguard.ranking.inventory import export
 
 pytestmark = pytest.mark.ci
 
@@ -152,95 +150,19 @@ def traces(folder: Path) -> list[str]:
     ]
 
 
-def leave_in_memory(folder: Path) -> None:
-    """Let Chroma's threads free memory full of the marker: what they write without having set it shows it."""
-    rows = [Row(f"r{number}", MARKER * 200, {"path": "p"}) for number in range(60)]
-    store = VectorStore.open_folder(folder)
-    store.add(rows, np.eye(60, 512, dtype=np.float32))
-    store.close()
-
-
-def test_deleted_poison_is_gone_from_the_disk(corpus: Path) -> None:
+def test_deleted_poison_is_gone_from_the_disk_after_a_rebuild(corpus: Path) -> None:
     index(corpus)
     (corpus / "theirs" / "poison.py").unlink()
     index(corpus)
     state = corpus.parent / "state"
     assert traces(state), "Chroma keeps what was deleted: without that there is nothing to test"
-    opened = Workspace(settings_of(corpus))
-    report = compact(opened)
-    assert report.warnings == ()
-    assert report.embedded == 0
+    with CodeGuard.open(settings=settings_of(corpus)) as guard:
+        guard.index(rebuild=True)
     # Before anything is read: Chroma then makes files that show the memory of this process, which knew the poison.
     assert traces(state) == []
-    assert verify(opened, all_vectors=True).clean
-    opened.close()
     with CodeGuard.open(settings=settings_of(corpus)) as guard:
         assert guard.query("add two numbers").results
-
-
-def test_what_the_process_remembers_does_not_get_on_the_disk(corpus: Path, workspace: Workspace) -> None:
-    with workspace.catalog.transaction():
-        workspace.catalog.remove_file("theirs/poison.py")
-    for number in range(3):  # what is where in memory is chance
-        leave_in_memory(corpus.parent / f"other{number}")
-        compact(workspace)
-        assert traces(corpus.parent / "state") == []
-
-
-def test_present_evidence_survives_compaction(corpus: Path, workspace: Workspace) -> None:
-    compact(workspace)
-    workspace.close()
-    with CodeGuard.open(settings=settings_of(corpus), trust=[corpus / "ours"]) as guard:
-        assert guard.index([corpus]).checked == 0
-
-
-def test_a_store_without_its_vectors_is_rebuilt(corpus: Path, workspace: Workspace) -> None:
-    workspace.vectors.count()
-    workspace.close()
-    shutil.rmtree(corpus.parent / "state" / "chroma")
-    again = Workspace(settings_of(corpus))
-    assert compact(again).embedded > 3
-    assert verify(again, all_vectors=True).clean
-    again.close()
-
-
-@pytest.mark.parametrize("step", range(5))
-def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_store(
-    corpus: Path, workspace: Workspace, step: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted = Countdown(step)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", counted(Path.rename))
-        patch.setattr("codeguard.index.store.replacing.shutil.rmtree", counted(shutil.rmtree))
-        try:
-            compact(workspace)
-        except CrashError:
-            assert counted.taken == step + 1
-        else:
-            assert counted.taken <= step
-    workspace.close()
-    again = Workspace(settings_of(corpus))
-    assert verify(again, all_vectors=True).clean
-    again.close()
-    left = {path.name for path in (corpus.parent / "state").iterdir() if path.name.startswith("chroma")}
-    assert left == {"chroma", "chroma.lock"}
-
-
-def test_a_half_built_store_is_thrown_away(corpus: Path, workspace: Workspace) -> None:
-    store = workspace.vectors
-    assert isinstance(store, VectorStore)
-
-    def batches() -> Iterator[tuple[list[Row], np.ndarray]]:
-        yield [Row("half", "half", {"path": "p"})], np.eye(512, dtype=np.float32)[:1]
-        raise CrashError
-
-    with pytest.raises(CrashError):
-        store.rebuild(batches())
-    workspace.close()
-    again = Workspace(settings_of(corpus))
-    assert verify(again).clean
-    again.close()
+        assert verify(guard.workspace, all_vectors=True).clean
 
 
 def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> None:
@@ -254,7 +176,7 @@ def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> Non
     assert (bad["kind"], bad["start_line"], bad["end_line"]) == ("function", 1, len(bad["text"].splitlines()))
     assert bad.keys() == {
         "schema", "id", "path", "symbol", "kind", "language", "start_line", "end_line", "sha256", "text", "masked",
-        "withheld", "trust", "on_disk", "convicted", "demoted", "penalty", "quarantined", "evidence",
+        "withheld", "trust", "on_disk", "convicted", "demoted", "penalty", "evidence",
     }  # fmt: skip
     assert next(record["trust"] for record in records if record["path"] == "ours/m.py") == "trusted"
 
@@ -290,8 +212,8 @@ def test_export_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) ->
 
 def test_info_counts(workspace: Workspace) -> None:
     found = info(workspace)
-    assert (found.files, found.vectors, found.unfinished) == (3, workspace.vectors.count(), 0)
-    assert found.bytes_ > found.bytes_catalog > 0
+    assert (found["files"], found["vectors"], found["unfinished"]) == (3, workspace.vectors.count(), 0)
+    assert found["bytes"] > found["bytes_catalog"] > 0
 
 
 def run(corpus: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -313,7 +235,7 @@ def test_the_commands(corpus: Path) -> None:
     broken = run(corpus, "store", "verify", "--format", "json")
     assert broken.returncode == 1
     assert json.loads(broken.stdout)["found"] == {"store: missing": 2}
-    assert run(corpus, "store", "compact").returncode == 0
+    assert run(corpus, "store", "verify", "--repair").returncode == 1
     assert run(corpus, "store", "verify").returncode == 0
     missing = codeguard("store", "verify", "--store", "none", cwd=corpus)
     assert missing.returncode == 2

@@ -24,7 +24,7 @@ from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport
 from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
 from codeguard.index.workspace import PERPLEXITY, SEED
-from codeguard.trust import MANIFEST_NAME
+from codeguard.trust.tree import MANIFEST_NAME
 
 pytestmark = pytest.mark.ci
 
@@ -41,14 +41,14 @@ class Desk:
             (self.corpus / name).parent.mkdir(parents=True, exist_ok=True)
             (self.corpus / name).write_text(text)
         self.settings = lexical_settings(self.corpus, self.state)
-        self.paths, self.trust, self.quarantine = [self.corpus], [self.corpus / "ours"], False
+        self.paths, self.trust = [self.corpus], [self.corpus / "ours"]
 
     def index(self) -> IndexReport:
         with CodeGuard.open(settings=self.settings, trust=self.trust) as guard:
-            return guard.index(self.paths, quarantine=self.quarantine)
+            return guard.index(self.paths)
 
     def unchanged(self) -> IndexReport | None:
-        return unchanged_report(self.settings, self.paths, self.trust, self.quarantine)
+        return unchanged_report(self.settings, self.paths, self.trust)
 
 
 @pytest.fixture
@@ -107,10 +107,6 @@ def other_trust(desk: Desk) -> None:
     desk.trust = []
 
 
-def other_mode(desk: Desk) -> None:
-    desk.quarantine = True
-
-
 def other_settings(desk: Desk) -> None:
     desk.settings = replace(desk.settings, defense=DefenseConfig(enable_behavior=False))
 
@@ -155,7 +151,7 @@ def another_accepted(desk: Desk) -> None:
     "change",
     [
         new_file, edited, same_size_and_time, trusted_with_the_same_size_and_time, vanished, newly_skipped,
-        other_paths, other_trust, other_mode, other_settings, no_manifest, signed, other_key, no_key, unfinished,
+        other_paths, other_trust, other_settings, no_manifest, signed, other_key, no_key, unfinished,
         index_of_others_meanwhile, garbage, another_accepted,
     ],
 )  # fmt: skip

@@ -16,17 +16,16 @@ import pytest
 from in_process import codeguard
 
 from codeguard.errors import CodeguardError, StoreError
-from codeguard.index import catalog, cluster
+from codeguard.index import catalog
 from codeguard.index.catalog import Catalog
 from codeguard.index.store import Row, SharedStore, VectorStore
 from codeguard.index.store.wire import connect, receive, send
+from codeguard.index.swapping import held
 from codeguard.index.workspace import WRITING
-from codeguard.index.writer_lock import held
 from codeguard.integrations.chroma import GuardedCollection
 from codeguard.integrations.documents import DocumentJudge
 from codeguard.trust import state_files
 from codeguard.trust.state_files import StateFolder
-from codeguard.workers.tasks import WorkerError
 from codeguard.workers.waiting import within
 
 pytestmark = pytest.mark.ci
@@ -142,7 +141,7 @@ def test_the_process_that_serves_a_store_is_stopped(tmp_path: Path) -> None:
     store.add([Row("a", "text", {"path": "a.py"})], EYE[:1])
     with connect(folder) as connection:
         send(connection, {"op": "hello"})
-        process = int(receive(connection).header["pid"])
+        process = int(receive(connection)["pid"])
     store._wait_s = SOON
     with stopped(process):
         with pytest.raises(StoreError, match=f"process {process} gives {LATE}"):
@@ -187,25 +186,6 @@ def test_a_catalog_that_another_process_has_locked(tmp_path: Path, monkeypatch: 
         ):
             opened.put_analyses({"key": {}})
         opened.put_analyses({"key": {}})
-
-
-class Scheduler:
-    """A client of a scheduler that answers only before it is stopped."""
-
-    status = "running"
-
-    def get_executor(self, **options: Any) -> None:
-        """Nothing is sent."""
-
-    def nthreads(self) -> dict[str, int]:
-        threading.Event().wait()
-        return {}
-
-
-def test_a_scheduler_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_S", SOON)
-    with pytest.raises(WorkerError, match=f"scheduler is gone .*{LATE}"):
-        cluster.Cluster(Scheduler(), ()).check()
 
 
 def test_what_is_asked_in_time_answers_or_raises_as_it_does() -> None:

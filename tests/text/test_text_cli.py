@@ -344,15 +344,6 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
     assert "no collection 'mails'" in after.stderr
 
 
-def test_a_page_holds_nothing_of_a_document_as_markup(base: str, tmp_path: Path) -> None:
-    hostile = Document("<script>alert(1)</script> free prize\x1b[2J", id="<b>", label="<i>")
-    batch = write(tmp_path / "batch.jsonl", [hostile])
-    result = invoke(["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
-    assert "<script>" not in result.stdout
-    assert "\x1b" not in result.stdout
-    assert "&lt;b&gt; labelled <code>&lt;i&gt;</code></p>" in result.stdout
-
-
 def passages(path: Path, count: int = 30) -> str:
     rows = [
         {"text": " ".join(topic.documents[start : start + 3]), "query": topic.question}

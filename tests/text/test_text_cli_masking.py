@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from pathlib import Path
 
@@ -21,7 +20,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("form", ["text", "json", "html"])
+@pytest.mark.parametrize("form", ["text", "json"])
 def test_no_secret_of_a_document_is_shown(tmp_path: Path, form: str) -> None:
     file = tmp_path / "documents.jsonl"
     file.write_text("".join(json.dumps(item) + "\n" for item in DOCUMENTS))
@@ -38,5 +37,5 @@ def test_no_secret_of_a_document_is_shown(tmp_path: Path, form: str) -> None:
     ]
     done = CliRunner().invoke(main, words)
     assert done.exit_code in (0, 1), done.output
-    assert TOKEN not in html.unescape(done.output)
+    assert TOKEN not in done.output
     assert "a" in done.output

@@ -1,26 +1,154 @@
-"""The perplexity model: an n-gram model of the trusted code with its calibration."""
+"""The perplexity model: an n-gram model of the trusted code, and the threshold for outliers.
+
+The bits per character depend on how much code a model was trained on, so no constant works as a
+threshold. It is placed between two measured values: the most surprising window of trusted code that
+the model was not trained on, and random digits, which resemble encoded or encrypted payloads.
+
+A file of a model is a magic line, a digest, a JSON header, and plain arrays. No pickle.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from codeguard.analysis.perplexity.calibration import (
-    Calibration,
-    calibrate,
-    most_surprising_window,
-    split_pieces,
-)
-from codeguard.analysis.perplexity.ngram import NgramModel
-from codeguard.analysis.perplexity.storage import read_model, write_model
+import numpy as np
+
+from codeguard.analysis.perplexity.ngram import WIDTH, Bits, NgramModel, character_bits, worst_window
 from codeguard.errors import StoreError
+from codeguard.trust.state_files import StateFolder
 
 ORDER = 6
 TRAINED_CHARACTERS = 4 << 20  # characters of trusted code; a sample of files is enough
 # Code of that size has 600,000; embedded data such as base64 has one per character, at 400 bytes each.
 MOST_NGRAMS = 1_000_000
+CAP = 8.0  # bits per byte without any knowledge
+QUANTILE = 0.99  # quantile of held-out pieces that counts as usual
+FOLDS = 5
+HELD_OUT = 4_000  # pieces scored at most
+PIECE = 400  # minimum characters of a piece; the next blank line ends it
+MAGIC = b"codeguard.ngram/1\n"
+_DIGEST = 64
+_MOST = 4 << 30  # bytes
+_HINT = "delete it and run codeguard index again"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Bits per character of held-out trusted code.
+
+    `window_usual` is the 0.99 quantile of the most surprising windows of `pieces`. `random` is the cost of random
+    digits, in the cheaper encoding (hexadecimal, base64) that costs more than `window_usual`, or infinite
+    if neither does. A window above `threshold` is an outlier. If `pieces` is 0, the threshold is
+    infinite.
+    """
+
+    pieces: int
+    window_usual: float
+    random: float
+    threshold: float
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Return the figures as plain values, None for infinite."""
+        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Calibration:
+        """Rebuild a calibration from the result of `to_json`.
+
+        Raises:
+            KeyError, TypeError, ValueError: the value is not a calibration.
+        """
+        usual, random, threshold = (
+            math.inf if value[name] is None else float(value[name])
+            for name in ("window_usual", "random", "threshold")
+        )
+        return cls(int(value["pieces"]), usual, random, threshold)
+
+
+def split_pieces(text: str) -> list[str]:
+    """Split a file at blank lines into pieces of about the size of a function; joined they give the file."""
+    pieces: list[str] = []
+    lines: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        lines.append(line)
+        size += len(line)
+        if size >= PIECE and not line.strip():
+            pieces.append("".join(lines))
+            lines, size = [], 0
+    if lines:
+        pieces.append("".join(lines))
+    return pieces
+
+
+def most_surprising_window(text: str, costs: Bits) -> tuple[float, int, int] | None:
+    """Return the most surprising window of the significant characters: mean bits, and its half-open range.
+
+    `costs` are the bits per byte.
+
+    A character counts at most 8 bits, or a few characters that never occur in trusted code would
+    dominate a window. Skipped are non-ASCII characters, which show only the authors' language, and
+    the fourth and later characters of a run of one character, as in ruled lines. None if fewer
+    characters remain than a window holds.
+    """
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    informative = points < 128
+    same = points[1:] == points[:-1]
+    informative[3:] &= ~(same[2:] & same[1:-1] & same[:-2])
+    places = np.flatnonzero(informative)
+    if len(places) < WIDTH:
+        return None
+    bits, start, end = worst_window(np.minimum(character_bits(text, costs)[places], CAP))
+    return bits, int(places[start]), int(places[end - 1]) + 1
+
+
+def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
+    """Score pieces of trusted code with models not trained on their group, and set the threshold.
+
+    `pieces` are pairs of group and text; the group is the file. There are five folds of groups, or
+    as many as there are groups. With a single group, its pieces are divided among the folds, which
+    is too optimistic. With fewer than two pieces nothing can be held out, and nothing will be
+    flagged.
+    """
+    grouped = len({group for group, _ in pieces}) > 1
+    keys = [group for group, _ in pieces] if grouped else list(range(len(pieces)))
+    rank = {key: place for place, key in enumerate(sorted(set(keys)))}
+    folds = min(FOLDS, len(rank))
+    model = NgramModel.train((text for _, text in pieces), order)
+    windows: list[float] = []
+    for which in range(folds if folds > 1 else 0):
+        part = [text for key, (_, text) in zip(keys, pieces, strict=True) if rank[key] % folds == which]
+        held_out = part[:: max(1, -(-len(part) * folds // HELD_OUT))]
+        costs_of = model.without(NgramModel.train(part, order)).bits(held_out)
+        found = map(most_surprising_window, held_out, costs_of)
+        windows += (window[0] for window in found if window is not None)
+    return _summarise(windows, model)
+
+
+def _summarise(windows: list[float], model: NgramModel) -> Calibration:
+    if not windows:
+        return Calibration(0, math.inf, math.inf, math.inf)
+    usual = float(np.quantile(windows, QUANTILE, method="higher"))
+    costlier = [cost for cost in _random_costs(model) if cost > usual]
+    random = min(costlier, default=math.inf)
+    threshold = (usual + random) / 2 if costlier else usual
+    return Calibration(len(windows), usual, random, threshold)
+
+
+def _random_costs(model: NgramModel) -> Iterable[float]:
+    """Yield the bits per character of a typical window of random hexadecimal and of base64 digits."""
+    noise = b"".join(hashlib.sha256(block.to_bytes(2, "big")).digest() for block in range(64))
+    for text in (noise.hex(), base64.b64encode(noise).decode()):
+        costs = np.minimum(model.bits([text])[0], CAP)
+        sums = np.cumsum(np.concatenate([[0.0], costs]))
+        yield float(np.median(sums[WIDTH:] - sums[:-WIDTH]) / WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +157,13 @@ class PerplexityScore:
 
     `bits_per_character` is the mean over the whole text. `worst_window_bits` is the mean over the
     most surprising 64 ASCII characters, each counted with at most 8 bits, from `start` to `end`
-    (half-open range in characters); 0.0 with an empty range if the text is shorter. `z` is the
-    number of standard deviations of that window above held-out trusted code, or 0.0 if unknown.
+    (half-open range in characters); 0.0 with an empty range if the text is shorter.
     Only the window decides `outlier`.
     """
 
     bits_per_character: float
     worst_window_bits: float
     outlier: bool
-    z: float
     start: int
     end: int
     reason: str
@@ -74,32 +200,40 @@ class PerplexityModel:
 
     def scores(self, texts: Sequence[str]) -> list[PerplexityScore]:
         """Return the scores of several texts, which is faster than one at a time."""
-        usual = self.calibration
         result: list[PerplexityScore] = []
         for text, costs in zip(texts, self.ngrams.bits(texts), strict=True):
             mean = float(costs.sum() / len(text)) if text else 0.0
             window = most_surprising_window(text, costs)
             if window is None:
-                result.append(PerplexityScore(mean, 0.0, False, 0.0, 0, 0, "too short for a window"))
+                result.append(PerplexityScore(mean, 0.0, False, 0, 0, "too short for a window"))
                 continue
-            comparable = usual.pieces > 0 and usual.window_deviation > 0
-            z = (window.bits - usual.window_mean) / usual.window_deviation if comparable else 0.0
-            outlier = window.bits > usual.threshold
-            result.append(
-                PerplexityScore(
-                    mean, window.bits, outlier, z, window.start, window.end, self._reason(window.bits)
-                )
-            )
+            bits, start, end = window
+            outlier = bits > self.calibration.threshold
+            result.append(PerplexityScore(mean, bits, outlier, start, end, self._reason(bits)))
         return result
 
     def save(self, path: Path) -> None:
-        """Write model and calibration to one file, atomically.
+        """Write model and calibration to one file, atomically: readers see the old file or the new one, never a part.
 
         Raises:
             StoreError: the file cannot be written.
         """
-        header = {"order": self.ngrams.order, "calibration": self.calibration.to_json()}
-        write_model(path, header, self.ngrams.keys, self.ngrams.counts)
+        keys, counts = self.ngrams.keys, self.ngrams.counts
+        header = {
+            "order": self.ngrams.order,
+            "calibration": self.calibration.to_json(),
+            "grams": len(keys),
+        }
+        described = json.dumps(header, sort_keys=True, allow_nan=False).encode()
+        body = b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
+        digest = hashlib.sha256(body).hexdigest().encode()
+        try:
+            with StateFolder(path.parent, create=True) as folder:
+                folder.write(path.name, b"".join([MAGIC, digest, b"\n", body]))
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the perplexity model {path}: {error.strerror or error}"
+            ) from error
 
     @classmethod
     def load(cls, path: Path) -> PerplexityModel:
@@ -108,15 +242,42 @@ class PerplexityModel:
         Raises:
             StoreError: the file is missing, damaged or of another version.
         """
-        header, keys, counts = read_model(path, ["order", "calibration"])
         try:
-            return cls(
-                NgramModel(int(header["order"]), keys, counts), Calibration.from_json(header["calibration"])
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            with StateFolder(path.parent) as folder:
+                raw = folder.read(path.name, _MOST)
+        except OSError as error:
             raise StoreError(
-                f"the perplexity model {path} is malformed: {error}", hint="run codeguard index again"
+                f"cannot read the perplexity model {path}: {error.strerror or error}",
+                hint="run codeguard index",
             ) from error
+        if not raw.startswith(MAGIC):
+            raise StoreError(
+                f"{path} is no perplexity model of this version",
+                got=repr(raw[: len(MAGIC)]),
+                expected=repr(MAGIC),
+                hint=_HINT,
+            )
+        start = len(MAGIC) + _DIGEST + 1
+        stated = raw[len(MAGIC) : start - 1].decode("ascii", "replace")
+        found = hashlib.sha256(memoryview(raw)[start:]).hexdigest()
+        if stated != found:
+            raise StoreError(
+                f"the perplexity model {path} is damaged", got=found, expected=stated, hint=_HINT
+            )
+        try:
+            end = raw.index(b"\n", start)
+            header = json.loads(raw[start:end])
+            count = int(header["grams"])
+            if len(raw) != end + 1 + 16 * count:
+                raise ValueError("length does not match")
+            keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
+            counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
+            if count and (not (keys[1:] > keys[:-1]).all() or counts.min() < 1):
+                raise ValueError("n-grams are not ascending or counts not positive")
+            ngrams = NgramModel(int(header["order"]), keys, counts)
+            return cls(ngrams, Calibration.from_json(header["calibration"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"the perplexity model {path} is malformed: {error}", hint=_HINT) from error
 
     def _reason(self, bits: float) -> str:
         usual = self.calibration

@@ -1,69 +1,13 @@
-"""A byte n-gram model, with a hash table in numpy arrays for its counts and probabilities."""
+"""A byte n-gram model in numpy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.analysis.perplexity.storage import read_model, write_model
-from codeguard.errors import StoreError
-
-EMPTY = np.uint64(0)  # no n-gram has the key 0: symbols start at 1
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, TAOCP 3, 6.4)
-
-
-class HashTable:
-    """Open addressing with linear probing, at most half full, for arrays of keys."""
-
-    def __init__(self, keys: NDArray[np.uint64]) -> None:
-        """Insert distinct non-zero keys; `slots` are their positions."""
-        bits = max(4, int(2 * max(1, len(keys)) - 1).bit_length())
-        self._shift = np.uint64(64 - bits)
-        self._mask = np.int64((1 << bits) - 1)
-        # One slot beyond the mask is always empty; misses point to it.
-        self._keys = np.zeros((1 << bits) + 1, dtype=np.uint64)
-        self.missing = np.int64(1 << bits)
-        self.slots = self._place(keys)
-        self.bits_of = np.zeros((1 << bits) + 1)
-        self.backoff_of = np.zeros((1 << bits) + 1)
-
-    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the slot of each key, or `missing`."""
-        slots = self._home(keys)
-        held = self._keys.take(slots)
-        elsewhere = np.flatnonzero(held != keys)
-        pending = elsewhere[held.take(elsewhere) != EMPTY]
-        here = slots.take(pending)
-        slots[elsewhere] = self.missing
-        while len(pending):
-            here = (here + 1) & self._mask
-            held, wanted = self._keys.take(here), keys.take(pending)
-            slots[pending[held == wanted]] = here[held == wanted]
-            on = (held != wanted) & (held != EMPTY)
-            pending, here = pending[on], here[on]
-        return slots
-
-    def _home(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        home: NDArray[np.int64] = ((keys * _MULTIPLIER) >> self._shift).view(np.int64)
-        return home
-
-    def _place(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        slots = self._home(keys)
-        pending = np.arange(len(keys))
-        while len(pending):
-            here = slots[pending]
-            free = self._keys[here] == EMPTY
-            # If several keys compete for a slot, the last one written gets it.
-            self._keys[here[free]] = keys[pending[free]]
-            lost = self._keys[here] != keys[pending]
-            pending = pending[lost]
-            slots[pending] = (slots[pending] + 1) & self._mask
-        return slots
-
-
+WIDTH = 64  # characters of a window
 ALPHABET = 256
 SYMBOL_BITS = 9  # a byte plus one, so that 0 can mean "beyond the text"
 MAX_ORDER = 64 // SYMBOL_BITS
@@ -73,6 +17,25 @@ SLICE = 1 << 17  # n-grams looked up at a time, so that they fit into the CPU ca
 Bits = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 Counts = NDArray[np.int64]
+
+
+class _Level:
+    """The n-grams of one size in ascending order, with their bits and what it costs to go on without a context.
+
+    Both arrays have one entry more, which `find` returns for n-grams that are not there.
+    """
+
+    def __init__(self, keys: Keys) -> None:
+        self.missing = len(keys)
+        self._keys = np.append(keys, np.uint64(0))
+        self.bits_of = np.zeros(len(keys) + 1)
+        self.backoff_of = np.zeros(len(keys) + 1)
+
+    def find(self, keys: Keys) -> NDArray[np.int64]:
+        """Return the index of each key."""
+        places = np.searchsorted(self._keys[:-1], keys)
+        places[self._keys.take(places) != keys] = self.missing
+        return places
 
 
 class NgramModel:
@@ -90,7 +53,7 @@ class NgramModel:
         self.floor = floor
         self.keys = keys
         self.counts = counts
-        self._levels: tuple[HashTable, ...] | None = None
+        self._levels: tuple[_Level, ...] | None = None
         self._unseen = 0.0
 
     @classmethod
@@ -125,27 +88,6 @@ class NgramModel:
         left = counts > 0
         return NgramModel(self.order, self.keys[left], counts[left], floor=self.floor)
 
-    def save(self, path: Path) -> None:
-        """Write the model to a file, atomically.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
-        write_model(path, {"order": self.order}, self.keys, self.counts)
-
-    @classmethod
-    def load(cls, path: Path) -> NgramModel:
-        """Read a model that `save` wrote.
-
-        Raises:
-            StoreError: the file is missing, damaged or of another version.
-        """
-        header, keys, counts = read_model(path, ["order"])
-        try:
-            return cls(int(header["order"]), keys, counts)
-        except (TypeError, ValueError) as error:
-            raise StoreError(f"the n-gram model {path} is malformed: {error}") from error
-
     def bits(self, texts: Sequence[str]) -> list[Bits]:
         """Return, for each text, the bits of each of its UTF-8 bytes, in order."""
         result: list[Bits] = []
@@ -162,21 +104,9 @@ class NgramModel:
         """Return the mean bits per character (code point); 0.0 for an empty text."""
         return float(self.bits([text])[0].sum() / len(text)) if text else 0.0
 
-    def worst_window(self, text: str, width: int = 64) -> tuple[float, int, int]:
-        """Return the most surprising `width` characters: mean bits, start and end in characters.
-
-        The first such window if several are equal; the whole text if it is shorter; (0.0, 0, 0) if
-        it is empty. The bits are those in the context of the text before.
-        """
-        return worst_window(character_bits(text, self.bits([text])[0]), width)
-
-    def probabilities(self, context: str) -> Bits:
-        """Return P(byte | context) for each of the 256 bytes."""
-        before = _encode(context)
-        texts = [np.append(before, np.uint8(byte)) for byte in range(ALPHABET)]
-        costs = self._score(_windows(_join(texts, self.order), self.order))
-        shares: Bits = np.exp2(-costs[1 + len(before) :: len(before) + 1 + self.order])
-        return shares
+    def worst_window(self, text: str) -> float:
+        """Return the mean bits of the most surprising 64 characters, each in the context of the text before."""
+        return worst_window(character_bits(text, self.bits([text])[0]))[0]
 
     def _score(self, windows: Keys) -> Bits:
         """Return the bits of the last symbol of each window, given the symbols before it.
@@ -185,17 +115,17 @@ class NgramModel:
         never with this symbol, contributes its weight for unseen symbols. The sum equals the
         recursion over all orders. Windows across two texts get a meaningless value.
         """
-        costs = np.empty(len(windows))
-        for start in range(0, len(windows), SLICE):
-            costs[start : start + SLICE] = self._score_slice(windows[start : start + SLICE])
-        return costs
+        if self._levels is None:
+            self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
+        parts = range(0, len(windows), SLICE)
+        return np.concatenate([np.empty(0), *(self._scored(windows[at : at + SLICE]) for at in parts)])
 
-    def _score_slice(self, windows: Keys) -> Bits:
-        levels = self._tables()
+    def _scored(self, windows: Keys) -> Bits:
+        assert self._levels is not None
         costs = np.zeros(len(windows))
         places, spent = np.arange(len(windows)), np.zeros(len(windows))
         for size in range(self.order, 0, -1):
-            level, mask = levels[size - 1], np.uint64((1 << SYMBOL_BITS * size) - 1)
+            level, mask = self._levels[size - 1], np.uint64((1 << SYMBOL_BITS * size) - 1)
             if size < self.order:
                 spent += level.backoff_of.take(level.find(windows >> np.uint64(SYMBOL_BITS) & mask))
             slots = level.find(windows & mask)
@@ -206,22 +136,16 @@ class NgramModel:
         costs[places] = spent + self._unseen
         return costs
 
-    def _tables(self) -> tuple[HashTable, ...]:
-        """Compute the probabilities of all n-grams, shortest first, once per model."""
-        if self._levels is None:
-            self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
-        return self._levels
 
-
-def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[HashTable, ...], float]:
+def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[_Level, ...], float]:
     """Return a table per n-gram size, and the bits of an unseen symbol."""
-    levels: list[HashTable] = []
+    levels: list[_Level] = []
     unseen = float(np.log2(ALPHABET)) if floor else float("inf")
     for size in range(1, order + 1):
         prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
         whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
         grams, seen = _sum_runs(prefixes[whole], counts[whole], is_sorted=True)
-        table = HashTable(grams)
+        table = _Level(grams)
         levels.append(table)
         if not len(grams):
             continue
@@ -242,7 +166,7 @@ def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tupl
             lower = np.exp2(-below.bits_of[below.find(suffixes)])
             below.backoff_of[below.find(contexts[first])] = np.log2((total + distinct) / distinct)
         share = np.repeat(distinct, sizes) * lower
-        table.bits_of[table.slots] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
+        table.bits_of[:-1] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
     return tuple(levels), unseen
 
 
@@ -255,10 +179,10 @@ def character_bits(text: str, costs: Bits) -> Bits:
     return summed
 
 
-def worst_window(costs: Bits, width: int) -> tuple[float, int, int]:
-    """Return the largest mean over `width` neighboring values, with start and end."""
-    if width <= 0:
-        raise ValueError(f"width has to be positive, got {width}")
+def worst_window(costs: Bits, width: int = WIDTH) -> tuple[float, int, int]:
+    """Return the largest mean over `width` neighboring values, or over fewer if there are not as many, with start
+    and end; the first such window if several are equal.
+    """
     if not len(costs):
         return 0.0, 0, 0
     width = min(width, len(costs))

@@ -9,17 +9,16 @@ when they import this one is not examined.
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
-import os
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from codeguard.corpus import syntax
+from codeguard.syntax.constants import COMPARISONS
 from codeguard.syntax.names import Names, dotted_name
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -28,30 +27,21 @@ MOST_CHARACTERS = 2_000_000
 UNPARSED = "a part of the file does not parse"
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 _MAIN = "'__main__'"
-_RUNNING = {"sys.version_info": tuple(sys.version_info), "sys.platform": sys.platform, "os.name": os.name}
+_RUNNING = {"sys.version_info": tuple(sys.version_info), "sys.platform": sys.platform}
 _TYPES_ONLY = frozenset({"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"})
 _OVERLOADS = frozenset({"typing.overload", "typing_extensions.overload"})
-_PROPERTIES = frozenset({"property", "functools.cached_property", "abc.abstractproperty"})
-_RECEIVERS = frozenset({"self", "cls", "mcs", "mcls", "metacls"})
-_BUILTINS = frozenset(dir(builtins))
-
-
-def _rows(rows: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: what for what, names in rows.items() for name in names.split()}
-
-
-# Names whose mention alone may change any name, with the reason.
-_ANY = _rows(
-    {
-        "runs text as code": "exec eval runpy.run_path runpy.run_module code.interact",
-        "reaches any object": """
-            ctypes.cast ctypes.memmove ctypes.memset ctypes.py_object ctypes.pythonapi gc.get_objects gc.get_referents
-            gc.get_referrers
-        """,
-    }
+_RECEIVERS = frozenset({"self", "cls"})
+_STAR = "a star import"
+# Names whose mention alone may change any name: they run text as code or reach any object.
+_ANY = frozenset(
+    """
+    exec eval runpy.run_path runpy.run_module code.interact ctypes.cast ctypes.memmove ctypes.memset ctypes.py_object
+    ctypes.pythonapi gc.get_objects gc.get_referents gc.get_referrers
+    """.split()  # noqa: SIM905 - words read better as words
 )
 # Functions that are called to reach a namespace; under another name they may do so anywhere.
 _CALLED = frozenset("setattr delattr globals locals vars __import__ importlib.import_module".split())  # noqa: SIM905
+_POWERFUL = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect", "runpy", "sys"})
 # With the number of their arguments.
 _SETTERS = {"setattr": 3, "delattr": 2, "__setattr__": 3, "__delattr__": 2}
 _IMPORTING = ("__import__", "importlib.import_module", "importlib.__import__")
@@ -64,12 +54,10 @@ _DECIDING = _NAMESPACES | frozenset(
     __kwdefaults__
     """.split()  # noqa: SIM905 - words read better as words
 )
-# The last three hand on what the table of modules holds.
-_READERS = ("get", "keys", "copy", "items", "values")
+_READERS = ("get", "keys", "copy", "items", "values")  # the last three hand on what a table of modules holds
 _READING = frozenset(
     "dict dir frozenset getattr hasattr id isinstance issubclass len list repr set sorted str tuple type vars".split()  # noqa: SIM905
 )
-_POWERFUL = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect", "runpy", "sys"})
 
 
 class BoundNames(NamedTuple):
@@ -119,19 +107,18 @@ def name_bound_by(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-def is_main_test(test: ast.expr) -> bool:
-    """Return whether an expression compares the name of the module with that of the program."""
-    return isinstance(test, ast.Compare) and {
-        ast.unparse(test.left),
-        *map(ast.unparse, test.comparators),
-    } == {"__name__", _MAIN}
-
-
 def is_main_guard(statement: ast.stmt) -> bool:
     """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
-    if not isinstance(statement, ast.If) or statement.orelse or not is_main_test(statement.test):
-        return False
-    return isinstance(statement.test, ast.Compare) and isinstance(statement.test.ops[0], ast.Eq)
+    return isinstance(statement, ast.If) and not statement.orelse and _as_program(statement.test) is True
+
+
+def _as_program(test: ast.expr) -> bool | None:
+    """Return whether a test holds for the program alone (True), or for anything else (False); None for other tests."""
+    match test:
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]):
+            if {ast.unparse(test.left), ast.unparse(right)} == {"__name__", _MAIN}:
+                return isinstance(op, ast.Eq)
+    return None
 
 
 class Doubt(NamedTuple):
@@ -148,7 +135,6 @@ class _Write(NamedTuple):
     what: str
     certain: bool = False
     in_call: bool = False  # in a function that the import runs
-    owner: str = ""  # of an attribute: the class that gets it, "" where that is not known
 
     def doubt(self, does: str) -> Doubt:
         """Return what it makes doubtful."""
@@ -190,24 +176,24 @@ class ModuleBindings:
         """
         if not self._whole:
             return Doubt(UNPARSED)
-        return min(
-            self._doubts(symbol, lines, sorted(used), included),
-            key=lambda item: not item.certain,
-            default=None,
-        )
+        doubts = self._doubts(symbol, lines, sorted(used), included)
+        return min(doubts, key=lambda item: not item.certain, default=None)
+
+    def used_in(self, lines: range) -> frozenset[str]:
+        """Return the names that code in these lines mentions."""
+        return frozenset(name for line in lines for name in self._mentioned.get(line, ()))
 
     def _doubts(
         self, symbol: str, lines: range, used: Sequence[str], included: Collection[range] | None
     ) -> Iterator[Doubt]:
         module = self._scope(None)
         writes = self._writes = self._writes or _Writes(self._body, self._names, self._parents)
-        parts = (
-            symbol.split(".")
-            if symbol
-            else [name for name in module if any(_line(x) in lines for x in module[name])]
-        )
+        parts = symbol.split(".") if symbol else []
         for place, name in enumerate(parts):
-            yield from self._of_name(parts[:place] if symbol else (), name, lines, writes)
+            yield from self._of_name(parts[:place], name, lines, writes)
+        for name in module if not symbol else ():
+            if any(_line(node) in lines for node in module[name]):
+                yield from self._of_name((), name, lines, writes)
         own = {name: node for name in used for node in module.get(name, ()) if isinstance(node, Definition)}
         for name, node in own.items() if included is None else ():
             yield from self._of_name((), name, _lines_of(node), writes)
@@ -222,10 +208,6 @@ class ModuleBindings:
             if write.line not in lines and not (write.what.startswith(_STAR) and write.line < first):
                 yield write.doubt("may replace any name")
 
-    def used_in(self, lines: range) -> frozenset[str]:
-        """Return the names that code in these lines mentions."""
-        return frozenset(name for line in lines for name in self._mentioned.get(line, ()))
-
     def _of_name(self, around: Sequence[str], name: str, lines: range, writes: _Writes) -> Iterator[Doubt]:
         """Yield why a name, in the class of the names around it, may not mean the text in these lines."""
         owner: ast.ClassDef | None = None
@@ -238,16 +220,11 @@ class ModuleBindings:
         own = next((node for node in bound if _overlaps(node, lines)), None)
         for other in bound:
             if not _overlaps(other, lines) and not self._is_alternative(other, own, owner):
-                fails = self._attempt(other)[0] is not None  # perhaps
-                certain = own is None or not (fails or self._depends(other, own))
-                yield Doubt(f"line {_line(other)} of the file binds {name} as well", certain)
-        is_property = isinstance(own, Function) and _PROPERTIES.intersection(
-            map(self._dotted, own.decorator_list)
-        )
+                yield Doubt(
+                    f"line {_line(other)} of the file binds {name} as well", self._certainly(other, own)
+                )
         for write in writes.names[name] if owner is None else writes.attributes[name]:
-            of_another = owner is not None and write.owner not in ("", owner.name)
-            setter = is_property and not write.owner  # a property's setter is called
-            if write.line not in lines and not of_another and not setter:
+            if write.line not in lines:
                 yield write.doubt(f"replaces {name}")
 
     def _scope(self, owner: ast.ClassDef | None) -> Mapping[str, list[ast.AST]]:
@@ -268,20 +245,19 @@ class ModuleBindings:
                 yield statement
 
     def _decided(self, test: ast.expr) -> bool | None:
+        program = _as_program(test)
+        if program is not None:
+            return not program
         match test:
             case ast.Constant(value=value):
                 return bool(value)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._decided(operand)
                 return None if inner is None else not inner
-            case ast.Compare(ops=[ast.Eq() | ast.NotEq() as op]) if _MAIN in ast.unparse(test):
-                return isinstance(op, ast.NotEq) if is_main_test(test) else None
             case ast.Compare(left=left, ops=[op], comparators=[ast.Constant() | ast.Tuple() as right]):
-                known = _RUNNING.get(self._dotted(left))
-                try:
-                    return None if known is None else _COMPARISONS[type(op)](known, ast.literal_eval(right))
-                except (KeyError, ValueError, TypeError):
-                    return None
+                with contextlib.suppress(KeyError, ValueError, TypeError):
+                    known = _RUNNING[self._dotted(left)]
+                    return bool(COMPARISONS[type(op)](known, ast.literal_eval(right)))
         return False if self._dotted(test) in _TYPES_ONLY else None
 
     def _dotted(self, node: ast.expr) -> str:
@@ -301,70 +277,48 @@ class ModuleBindings:
         if not isinstance(own, Definition):
             return False
         body = self._body if owner is None else owner.body
-        ends_before = (getattr(other, "end_lineno", None) or _line(other)) < _first_line(own)
-        if own in body and ends_before and not self._is_lazy(other):
+        ends_before = (getattr(other, "end_lineno", None) or _line(other)) < _lines_of(own).start
+        # A binding in an expression may run when a generator is asked for values.
+        if own in body and ends_before and not isinstance(self._parents.get(other), ast.NamedExpr):
             return True
-        decorators = [
+        mine, theirs = (
             {
                 form(item)
                 for item in getattr(node, "decorator_list", ())
                 for form in (self._dotted, dotted_name)
             }
             for node in (own, other)
-        ]
-        if _OVERLOADS & decorators[0] or (_OVERLOADS & decorators[1] and _line(other) < _line(own)):
+        )
+        if _OVERLOADS & mine or (_OVERLOADS & theirs and _line(other) < _line(own)):
             return True  # declares types, and is not what anybody gets
-        accessors = {f"{own.name}.{item}" for item in ("setter", "getter", "deleter")} | _PROPERTIES
-        if owner is not None and all(map(accessors.intersection, decorators)):
+        accessors = {f"{own.name}.setter", f"{own.name}.deleter", "property"}
+        if owner is not None and mine & accessors and theirs & accessors:
             return True
-        attempt, relative = self._attempt(other)
-        return (
-            attempt is not None and not relative and any(own in handler.body for handler in attempt.handlers)
-        )
+        statement = self._parents.get(other)
+        around = self._parents.get(statement) if isinstance(statement, ast.Import | ast.ImportFrom) else None
+        relative = getattr(statement, "level", 0)
+        return isinstance(around, ast.Try) and not relative and any(own in x.body for x in around.handlers)
 
-    def _is_lazy(self, node: ast.AST) -> bool:
-        """Return whether a node runs when a generator is asked for values, which may be at any later place."""
-        at: ast.AST | None = node
-        while at is not None and not isinstance(at, ast.GeneratorExp):
-            at = self._parents.get(at)
-        return at is not None
-
-    def _attempt(self, node: ast.AST) -> tuple[ast.Try | None, bool]:
-        """Return the `try` in which an import may fail, and whether the import is a relative one."""
-        statement = self._parents.get(node) if isinstance(node, ast.alias) else None
-        around = self._parents.get(statement) if statement is not None else None
-        found = isinstance(around, ast.Try) and statement in around.body
-        return (around if found and isinstance(around, ast.Try) else None), bool(
-            getattr(statement, "level", 0)
-        )
-
-    def _depends(self, one: ast.AST, other: ast.AST) -> bool:
-        """Return whether a condition that is not decided here runs one binding, and perhaps not the other as well."""
-        arms = [dict(self._arms(node)) for node in (one, other)]
-        return any(
-            arms[1].get(at) != arm
-            and (at in arms[1] or (isinstance(at, ast.If) and self._decided(at.test) is None))
-            for at, arm in arms[0].items()
+    def _certainly(self, other: ast.AST, own: ast.AST | None) -> bool:
+        """Return whether no condition, and no import that may fail, decides which of two bindings runs."""
+        if own is None:
+            return True
+        arms, others = dict(self._arms(own)), dict(self._arms(other))
+        fails = isinstance(other, ast.alias) and any(isinstance(at, ast.Try) for at in others)
+        return not fails and all(
+            arms.get(at) == arm or (at not in arms and not isinstance(at, ast.If))
+            for at, arm in others.items()
         )
 
     def _arms(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+        """Yield the statements around a node that may not run it, each with the part in which it stands."""
         at = self._parents.get(node)
         while at is not None:
-            for name in ("body", "orelse", "handlers") if isinstance(at, ast.If | ast.Try) else ():
-                if node in getattr(at, name, ()):
-                    yield at, name
+            if isinstance(at, ast.Try) or (isinstance(at, ast.If) and self._decided(at.test) is None):
+                for name in ("body", "orelse", "handlers"):
+                    if node in getattr(at, name, ()):
+                        yield at, name
             node, at = at, self._parents.get(at)
-
-
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-}
-_STAR = "a star import"
 
 
 @lru_cache(maxsize=8)
@@ -381,12 +335,9 @@ def _line(node: ast.AST) -> int:
     return getattr(node, "lineno", 0)
 
 
-def _first_line(node: ast.AST) -> int:
-    return min([_line(node), *(_line(item) for item in getattr(node, "decorator_list", ()))])
-
-
 def _lines_of(node: ast.AST) -> range:
-    return range(_first_line(node), (getattr(node, "end_lineno", None) or _line(node)) + 1)
+    first = min([_line(node), *map(_line, getattr(node, "decorator_list", ()))])
+    return range(first, (getattr(node, "end_lineno", None) or _line(node)) + 1)
 
 
 def _overlaps(node: ast.AST, lines: range) -> bool:
@@ -414,7 +365,6 @@ class _Writes:
         self.names: dict[str, list[_Write]] = defaultdict(list)
         self.attributes: dict[str, list[_Write]] = defaultdict(list)
         self.contents: dict[str, list[_Write]] = defaultdict(list)
-        self._imported = names.imported
         self._mutable = {
             name
             for name, node in _bound(body, set())
@@ -433,70 +383,52 @@ class _Writes:
     def _run_on_import(self, body: Sequence[ast.stmt]) -> Iterator[tuple[ast.AST, bool]]:
         """Yield the nodes that may run when the module is imported, each with whether it is in a function.
 
-        A function runs if what runs mentions its name, outside of annotations. So do the special methods of a class,
-        and its other methods if what runs takes an attribute of their name from anything.
+        A function runs if what runs mentions its name. So do the special methods of a class, and its other methods if
+        what runs takes an attribute of their name from anything.
         """
-        by_name: dict[str, list[ast.AST]] = defaultdict(list)
-        for node in self._names.scopes.symbols:
-            by_name[node.name].append(node)  # type: ignore[attr-defined]
+        defined: dict[str, list[ast.AST]] = defaultdict(list)
+        for found in self._names.scopes.symbols:
+            defined[found.name].append(found)  # type: ignore[attr-defined]
         methods: dict[str, list[ast.AST]] = defaultdict(list)  # of classes that are in use
         attributes: set[str] = set()
         seen: set[ast.AST] = set()
-        pending: list[ast.AST] = [ast.Module(list(body), [])]
-        while pending:
-            function = pending.pop()
-            if function in seen:
-                continue
-            seen.add(function)
-            waiting = list(reversed(function.body))  # type: ignore[attr-defined]
-            while waiting:
-                node = waiting.pop()
-                yield node, not isinstance(function, ast.Module)
-                # Decorators, defaults and annotations run where the definition stands.
-                waiting += [
-                    child
-                    for child in ast.iter_child_nodes(node)
-                    if not (isinstance(node, Function) and isinstance(child, ast.stmt))
-                ]
-                if isinstance(node, ast.Attribute):
-                    attributes.add(node.attr)
-                    pending += methods[node.attr]
-                for found in (
-                    by_name[node.id] if isinstance(node, ast.Name) and not self._only_named(node) else ()
-                ):
-                    pending += [found] if isinstance(found, Function) else []
+        waiting: list[tuple[ast.AST, bool]] = [(item, False) for item in body]
+        for node, in_call in waiting:  # grows
+            yield node, in_call
+            # Decorators, defaults and annotations run where the definition stands.
+            waiting += [
+                (child, in_call)
+                for child in ast.iter_child_nodes(node)
+                if not (isinstance(node, Function) and isinstance(child, ast.stmt))
+            ]
+            run: list[ast.AST] = []
+            if isinstance(node, ast.Attribute):
+                attributes.add(node.attr)
+                run += methods[node.attr]
+            elif isinstance(node, ast.Name) and node.id in defined and not self._only_named(node):
+                reads = isinstance(self._parents.get(node), ast.Attribute)
+                for found in defined[node.id]:
+                    run += [found] if isinstance(found, Function) else []
                     for item in found.body if isinstance(found, ast.ClassDef) else ():
                         if isinstance(item, Function):
                             methods[item.name].append(item)
-                            special = item.name.startswith("__") and not isinstance(
-                                self._parents.get(node), ast.Attribute
-                            )
-                            pending += [item] if special or item.name in attributes else []
+                            special = item.name.startswith("__") and not reads
+                            run += [item] if special or item.name in attributes else []
+            new = [item for item in dict.fromkeys(run) if item not in seen]
+            seen.update(new)
+            waiting += [(child, True) for item in new for child in item.body]  # type: ignore[attr-defined]
 
     def _only_named(self, node: ast.Name) -> bool:
-        """Return whether a name stands where nothing calls it: in an annotation, as a base, in `except`."""
-        at: ast.AST = node
-        parent = self._parents.get(at)
-        while isinstance(parent, ast.Attribute | ast.Subscript | ast.BinOp | ast.Tuple | ast.List):
-            at, parent = parent, self._parents.get(parent)
-        match parent:
-            case ast.ClassDef(bases=bases):
-                hooks = (f"{node.id}.__init_subclass__", f"{node.id}.__new__")
-                return at in bases and not any(hook in self._names.scopes.definitions for hook in hooks)
-            case (
-                ast.AnnAssign(annotation=inner)
-                | ast.FunctionDef(returns=inner)
-                | ast.AsyncFunctionDef(returns=inner)
-            ):
-                return at is inner
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=args):
-                return at in args
-        return isinstance(parent, ast.arg | ast.ExceptHandler)
+        """Return whether a name stands where nothing calls it: as an annotation, as a base, in `except`."""
+        parent = self._parents.get(node)
+        if isinstance(parent, ast.ClassDef):
+            hooks = (f"{node.id}.__init_subclass__", f"{node.id}.__new__")
+            return node in parent.bases and self._names.scopes.definitions.keys().isdisjoint(hooks)
+        annotates = node in (getattr(parent, "annotation", None), getattr(parent, "returns", None))
+        return annotates or isinstance(parent, ast.ExceptHandler)
 
-    def _note(
-        self, to: list[_Write], node: ast.AST, what: str, certain: bool = False, owner: str = ""
-    ) -> None:
-        to.append(_Write(_line(node), what, certain, self._in_call, owner))
+    def _note(self, to: list[_Write], node: ast.AST, what: str, certain: bool = False) -> None:
+        to.append(_Write(_line(node), what, certain, self._in_call))
 
     def _examine(self, node: ast.AST) -> None:
         """Note what a node that runs may write."""
@@ -508,7 +440,7 @@ class _Writes:
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 self._attribute(node, node.value, node.attr)
             case ast.Subscript(ctx=ast.Store() | ast.Del()):
-                self._key(node, node.slice, self._namespace_of(node.value))
+                self._key(node, self._names.text(node.slice), self._namespace_of(node.value))
             case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
                 self._mention(node)
         if isinstance(node, ast.Call):
@@ -516,23 +448,32 @@ class _Writes:
 
     def _mention(self, node: ast.expr) -> None:
         """Note what the mention of something that reaches a namespace, or of a value, may change."""
-        at, parent = self._outermost(node)
+        at: ast.AST = node
+        parent = self._parents.get(at)
+        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is at:
+            at, parent = parent, self._parents.get(parent)
+        while isinstance(parent, ast.keyword | ast.Tuple | ast.List | ast.Dict | ast.Starred):
+            parent = self._parents.get(parent)
         called = isinstance(parent, ast.Call) and parent.func is at
         reads = isinstance(parent, ast.Call) and not called and self._names.called(parent) in _READING
         handed = isinstance(parent, ast.Call | ast.Return | ast.arguments) and not called and not reads
         for name in self._names.names_of(node):
             if name in _ANY:
-                self._note(self.any, node, f"{name} {_ANY[name]}")
+                self._note(self.any, node, f"{name} runs text as code, or reaches any object")
             elif at is node and ((name in _CALLED and not called) or (name in _POWERFUL and handed)):
                 self._note(self.any, node, f"{name} is handed on, or under another name")
-            elif name == "getattr()" and (at is not node or (called and self._computes_of_module(node))):
+            elif name == "getattr()" and (at is not node or called):
                 self._note(self.any, node, "an attribute with a computed name is called or changed")
         namespace = self._namespace_of(node)
-        if at is node and handed and (namespace or self._may_be_own(node)):
+        if at is node and handed and (namespace or self._own_module(node) is not None):
             self._note(self.any, node, f"{namespace or 'a module of the table of modules'} is handed on")
         above = self._parents.get(node)
-        if namespace and isinstance(above, ast.Attribute):
-            self._method(above, namespace)
+        readers = _READERS[:2] if namespace == "sys.modules" else _READERS
+        if namespace and isinstance(above, ast.Attribute) and above.attr not in readers:
+            call = self._parents.get(above)
+            keys = [self._names.text(item) for item in getattr(call, "args", ())[:1]]
+            for key in [*keys, *(item.arg for item in getattr(call, "keywords", ()))] or [None]:
+                self._key(node, key, namespace)
         if isinstance(node, ast.Name) and node.id in self._mutable and isinstance(node.ctx, ast.Load):
             scope = self._names.scopes.find(node.id, self._names.scopes.scope_of(node))
             stored = isinstance(at, ast.Attribute | ast.Subscript) and not isinstance(at.ctx, ast.Load)
@@ -540,33 +481,6 @@ class _Writes:
             changes = stored or method or handed or isinstance(parent, ast.Assign | ast.NamedExpr)
             if changes and scope is not None and scope[0] is self._names.scopes.module:
                 self._note(self.contents[node.id], node, "it is changed, handed on or gets another name")
-
-    def _computes_of_module(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and self._is_module(node.args[0])
-
-    def _outermost(self, node: ast.expr) -> tuple[ast.AST, ast.AST | None]:
-        """Return the access to parts of an expression, and what is done with it, through displays that hold it."""
-        at: ast.AST = node
-        parent = self._parents.get(at)
-        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is at:
-            at, parent = parent, self._parents.get(parent)
-        while isinstance(parent, ast.keyword | ast.Tuple | ast.List | ast.Dict | ast.Starred):
-            parent = self._parents.get(parent)
-        return at, parent
-
-    def _method(self, method: ast.Attribute, namespace: str) -> None:
-        """Note what a method of a namespace writes."""
-        call = self._parents.get(method)
-        arguments = call.args if isinstance(call, ast.Call) else []
-        if method.attr in (_READERS[:2] if namespace == "sys.modules" else _READERS):
-            return
-        if method.attr == "update" and isinstance(call, ast.Call) and not arguments:
-            for keyword in call.keywords:
-                self._key(call, ast.Constant(keyword.arg), namespace)
-        elif method.attr in ("pop", "setdefault", "__setitem__", "__delitem__") and arguments:
-            self._key(method, arguments[0], namespace)
-        else:
-            self._note(self.any, method, f"{namespace} is changed")
 
     def _namespace_of(self, node: ast.expr) -> str:
         """Return the name of the namespace that an expression is, "" if it is none."""
@@ -580,59 +494,41 @@ class _Writes:
         return ""
 
     def _is_module_name(self, name: str) -> bool:
-        return name in self._imported or name.startswith("sys.modules") or name in _IMPORTING
+        return name in self._names.imported or name.startswith("sys.modules") or name in _IMPORTING
 
-    def _is_module(self, node: ast.expr) -> bool:
-        """Return whether an expression may be a module."""
-        names = self._names.names_of(node)
-        return self._may_be_own(node) or any(self._is_module_name(name.removesuffix("()")) for name in names)
-
-    def _may_be_own(self, node: ast.expr, certainly: bool = False) -> bool:
-        """Return whether an expression takes this module, or maybe another, from the table of modules."""
+    def _own_module(self, node: ast.expr) -> bool | None:
+        """Return whether an expression takes this module from the table of modules; False: maybe, None: no."""
+        found: bool | None = None
         for value in self._names.values_of(node) if isinstance(node, ast.Name) else [node]:
             match value:
                 case ast.Subscript(value=table, slice=key) if self._names.resolve(table) == "sys.modules":
-                    fixed = False
-                case ast.Call(args=[key, *_]) if self._names.called(value) in (
-                    "sys.modules.get",
-                    *_IMPORTING,
-                ):
-                    fixed = isinstance(key, ast.Constant)
-                case _:
-                    continue
-            if (isinstance(key, ast.Name) and key.id == "__name__") or not (certainly or fixed):
-                return True
-        return False
+                    found = found or ast.unparse(key) == "__name__"
+                case ast.Call(args=[key, *_]) if not isinstance(key, ast.Constant):
+                    if self._names.called(value) in ("sys.modules.get", *_IMPORTING):
+                        found = found or ast.unparse(key) == "__name__"
+        return found
 
-    def _key(self, node: ast.AST, key: ast.expr, namespace: str) -> None:
-        """Note a write under a key of a namespace."""
-        text = self._names.text(key)
-        if namespace and text is None:
-            self._note(self.any, node, f"{namespace} is changed under a computed name")
-        elif namespace and text is not None:
+    def _key(self, node: ast.AST, key: str | None, namespace: str) -> None:
+        """Note a write under a key of a namespace, under any one if it is None."""
+        if namespace and key is None:
+            self._note(self.any, node, f"{namespace} is changed")
+        elif namespace and key is not None:
             certain = namespace in _OWN or namespace.startswith("sys.modules[]")
-            self._note(self.names[text], node, f"through {namespace}", certain)
-            self._note(self.attributes[text], node, f"through {namespace}")
+            self._note(self.names[key], node, f"through {namespace}", certain)
+            self._note(self.attributes[key], node, f"through {namespace}")
 
     def _attribute(self, node: ast.AST, holder: ast.expr, name: str | None) -> None:
         """Note a write of an attribute, of any one if the name is None."""
-        found = self._names.names_of(holder)
-        around = self._names.class_of(node)
         root = _root(holder)
-        if root is not None and root.id in _RECEIVERS and around is not None:
-            if name is not None and holder is root:
-                self._note(
-                    self.attributes[name], node, "an object's attribute is assigned", owner=around.name
-                )
-        elif name is None or name in _DECIDING:
+        own = root is not None and root.id in _RECEIVERS and self._names.class_of(node) is not None
+        if name is not None and name not in _DECIDING:
+            self._note(self.attributes[name], node, "an attribute is assigned")
+        elif not own:
             self._note(self.any, node, f"{name or 'an attribute with a computed name'} is assigned")
-        else:
-            classes = [item[1:].rpartition(".")[2] for item in found if item[:1] == ":" and item[-2:] != "()"]
-            owner = classes[0] if classes else ""
-            self._note(self.attributes[name], node, "an attribute is assigned", bool(owner), owner)
-            if self._is_module(holder):
-                certain = self._may_be_own(holder, certainly=True)
-                self._note(self.names[name], node, "an attribute of a module is assigned", certain)
+        module = self._own_module(holder)
+        names = (item.removesuffix("()") for item in self._names.names_of(holder))
+        if name is not None and (module is not None or any(map(self._is_module_name, names))):
+            self._note(self.names[name], node, "an attribute of a module is assigned", module is True)
 
     def _call(self, node: ast.Call) -> None:
         """Note what a call sets, and which functions it hands to other packages."""

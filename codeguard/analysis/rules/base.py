@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis import Reading
+from codeguard.corpus.secrets import without_secrets
 from codeguard.models import Confidence, Severity, SourceFile
-from codeguard.weights import default
 
 if TYPE_CHECKING:
     from codeguard.analysis.python.counterparts import TrustedFunctions
@@ -37,7 +37,6 @@ class Rule:
     good: str = ""
     cwe: tuple[int, ...] = ()
     language: str = "python"  # language of the examples
-    weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     remediation: str = ""
     tested: bool = False
     special_of: tuple[str, ...] = ()
@@ -46,23 +45,6 @@ class Rule:
     def advice(self) -> str:
         """What to do about a finding, in one line."""
         return self.remediation or " ".join(self.explanation.split())
-
-
-class HasRules(Protocol):
-    """A signal of any shape."""
-
-    name: ClassVar[str]
-    rules: ClassVar[tuple[Rule, ...]]
-
-
-def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
-    """Return the ranking weight of each rule of these signals: its own weight, or one by severity."""
-    return {
-        key: default(key, rule.severity).value if rule.weight is None else rule.weight
-        for signal in signals
-        for rule in signal.rules
-        for key in [f"{signal.name}.{rule.id}"]
-    }
 
 
 def rules_of(module: str) -> Mapping[str, Rule]:
@@ -81,14 +63,15 @@ def rules_of(module: str) -> Mapping[str, Rule]:
 
 
 def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
-    """Return the rule that a table describes, without the rows that say where it applies.
+    """Return the rule that a table describes, without the rows that say where it applies; confidence is medium if the
+    table has none.
 
     Raises:
         TypeError, KeyError: the table does not describe a rule.
     """
     graded = {
         "severity": Severity[table["severity"].upper()],
-        "confidence": Confidence[table["confidence"].upper()],
+        "confidence": Confidence[table.get("confidence", "medium").upper()],
         "cwe": tuple(table.get("cwe", ())),
         "special_of": tuple(table.get("special_of", ())),
     }
@@ -100,28 +83,21 @@ _ROWS = frozenset({"match", "flow", "from"})
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonData:
-    """What files are compared with; None if unknown.
-
-    `trusted` are the files of the verified manifest, `trusted_functions` the index of their
-    functions. `packages` are all names that may be imported: distributions in lock files, and
-    top-level modules of the trusted and the audited files.
-    """
-
-    trusted: tuple[SourceFile, ...] | None = None
-    trusted_functions: TrustedFunctions | None = None
-    packages: frozenset[str] | None = None
-
-    def meet(self, needs: Iterable[str]) -> bool:
-        """Return whether all services of these names are available."""
-        return all(getattr(self, name, None) is not None for name in needs)
-
-
-@dataclass(frozen=True, slots=True)
 class DetectorContext:
-    """The information besides the file that detectors may use."""
+    """What detectors compare a file with; None if nothing is trusted."""
 
-    services: ComparisonData = field(default_factory=ComparisonData)
+    trusted_functions: TrustedFunctions | None = None
+
+    @classmethod
+    def made_for(
+        cls, signals: Iterable[FileSignal], trusted: Callable[[], Iterable[SourceFile]] | None
+    ) -> DetectorContext:
+        """Return what these signals compare with; `trusted` reads the trusted files if one of them does."""
+        if trusted is None or not any(signal.compares for signal in signals):
+            return cls()
+        from codeguard.analysis.python.counterparts import TrustedFunctions
+
+        return cls(TrustedFunctions.from_files(map(without_secrets, trusted())))
 
 
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
@@ -148,38 +124,19 @@ class Match:
     measurements: Mapping[str, float | int | str | bool] = field(default_factory=dict)
 
 
-@runtime_checkable
-class FileSignal(Protocol):
+@dataclass(eq=False)
+class FileSignal:
     """A static signal that inspects one whole file, for findings of the audit and penalties of the ranking.
 
-    It is not run if a service in `needs` is missing. It may have `uses`, a frozenset of optional
-    services, and `intent`, true if it tells of what an attacker would plant rather than of mistakes;
-    reports list the two apart. Its penalty for a rule is the weight `name.rule`, charged once per chunk. It uses only
-    the text and its services, never the file's name or folder, so renaming a file changes no
-    finding.
+    `inspect` yields the matches in a file. It uses only the text and the context, never the file's name or folder,
+    so renaming a file changes no finding. `intent` is true if it tells of what an attacker would plant rather than of
+    mistakes; reports list the two apart. `compares` is true if it uses the trusted functions. Its penalty for a rule
+    is the weight `name.rule`, charged once per chunk.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    rules: ClassVar[tuple[Rule, ...]]
-    needs: ClassVar[frozenset[str]]
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the matches in one file."""
-        ...
-
-
-@runtime_checkable
-class CorpusSignal(Protocol):
-    """A static signal that needs all files at once, such as one that counts near-duplicates."""
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    rules: ClassVar[tuple[Rule, ...]]
-    needs: ClassVar[frozenset[str]]
-
-    def inspect_corpus(
-        self, readings: Iterable[Reading], context: DetectorContext
-    ) -> Iterable[tuple[str, Match]]:
-        """Yield the matches, each with the path of its file."""
-        ...
+    name: str
+    summary: str
+    rules: tuple[Rule, ...]
+    inspect: Callable[[Reading, DetectorContext], Iterable[Match]]
+    intent: bool = False
+    compares: bool = False

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 
@@ -33,23 +32,11 @@ _SURROUNDINGS = {
 _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "sum", "ord", "map"})
 
 
-class GatesSignal:
-    """Looks at the conditions of a function's branches and at what the branches leave with."""
-
-    name: ClassVar[str] = "gates"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "branches on a rare condition that leave with something unrelated"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the gates of the functions of a Python file."""
-        functions: list[Function] = [
-            *reading.nodes_of(ast.FunctionDef),
-            *reading.nodes_of(ast.AsyncFunctionDef),
-        ]
-        for function in functions:
-            yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the gates of the functions of a Python file."""
+    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
+    for function in functions:
+        yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
 def _gates(reading: Reading, function: Function) -> Iterator[Match]:
@@ -66,8 +53,7 @@ def _gates(reading: Reading, function: Function) -> Iterator[Match]:
         left = _leaves(function, branch, inputs, returned)
         why = left and _why(reading, function, branch.test, inputs)
         if why:
-            start, end = reading.place(branch.test)
-            yield Match("unrelated-exit", start, end, f"asks for {why}, and then {left}")
+            yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
 
 def _own(function: Function) -> Iterator[ast.AST]:
@@ -87,11 +73,8 @@ def _leaves(function: Function, branch: ast.If, inputs: set[str], returned: list
     (only,) = branch.body
     if isinstance(only, ast.Return):
         if only.value is None:
-            return (
-                "ends early"
-                if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
-                else ""
-            )
+            generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
+            return "ends early" if generator else ""
         value, does = only.value, "returns"
     elif isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
         if not any(isinstance(item, ast.Name) and item.id == only.targets[0].id for item in returned):
@@ -128,22 +111,18 @@ def _is_distorted(value: ast.expr, inputs: set[str]) -> bool:
             return False
         parts = [part for part in (bounds.lower, bounds.upper, bounds.step) if part is not None]
         held = value.value.args[0] if isinstance(value.value, ast.Call) and value.value.args else value.value
-        return isinstance(held, ast.Name) and held.id not in inputs and all(map(_is_number, parts))
-    if isinstance(value, ast.BinOp):
-        return (
-            isinstance(value.left, ast.Name)
-            and value.left.id not in inputs
-            and isinstance(value.right, ast.Constant)
-        )
-    return (
-        isinstance(value, ast.UnaryOp)
-        and isinstance(value.op, ast.Not)
-        and isinstance(value.operand, ast.Name)
-    )
+        fixed = (part.operand if isinstance(part, ast.UnaryOp) else part for part in parts)
+        return isinstance(held, ast.Name) and held.id not in inputs and all(map(_is_constant, fixed))
+    match value:
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant()):
+            return name not in inputs
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name()):
+            return True
+    return False
 
 
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant)
 
 
 def _why(reading: Reading, function: Function, test: ast.expr, inputs: set[str]) -> str:
@@ -153,25 +132,15 @@ def _why(reading: Reading, function: Function, test: ast.expr, inputs: set[str])
         for value in reading.names.values_of(name):
             if reading.names.function_of(value) is function:
                 parts += walk(value)
-    for part in parts:
-        if isinstance(part, ast.Name | ast.Attribute) and (found := _surroundings(reading, part)):
-            return found
+    named = (reading.names.resolve(part) for part in parts if isinstance(part, ast.Name | ast.Attribute))
+    for resolved in named:
+        for kind, pattern in _SURROUNDINGS.items():
+            if resolved and pattern.match(resolved):
+                return kind
     if _counts(function, parts, inputs):
         return "how often it was called"
-    return next(
-        (
-            why
-            for part in parts
-            if isinstance(part, ast.Compare)
-            for why in _rare(reading, function, part, inputs)
-        ),
-        "",
-    )
-
-
-def _surroundings(reading: Reading, node: ast.expr) -> str:
-    named = reading.names.resolve(node)
-    return next((kind for kind, pattern in _SURROUNDINGS.items() if named and pattern.match(named)), "")
+    compared = (part for part in parts if isinstance(part, ast.Compare))
+    return next((why for part in compared for why in _rare(reading, function, part, inputs)), "")
 
 
 def _counts(function: Function, parts: list[ast.AST], inputs: set[str]) -> bool:
@@ -186,20 +155,17 @@ def _counts(function: Function, parts: list[ast.AST], inputs: set[str]) -> bool:
         if isinstance(part, ast.Name) and (part.id in shared or part.id not in bound)
     }
     for node in _own(function):
-        if (
-            isinstance(node, ast.AugAssign)
-            and isinstance(node.op, ast.Add)
-            and isinstance(node.value, ast.Constant)
-        ):
-            root = node.target.value if isinstance(node.target, ast.Attribute) else node.target
-            if isinstance(root, ast.Name) and root.id in outer and root.id not in ("self", "cls"):
-                return True
-        if isinstance(node, ast.Call) and node.args:
-            appended = isinstance(node.func, ast.Attribute) and node.func.attr == "append"
-            drawn = isinstance(node.func, ast.Name) and node.func.id == "next"
-            root = node.func.value if appended and isinstance(node.func, ast.Attribute) else node.args[0]
-            if (appended or drawn) and isinstance(root, ast.Name) and root.id in outer:
-                return True
+        match node:
+            case ast.AugAssign(target=root, op=ast.Add(), value=ast.Constant()):
+                root = root.value if isinstance(root, ast.Attribute) else root
+            case ast.Call(func=ast.Attribute(value=root, attr="append"), args=[_, *_]):
+                pass
+            case ast.Call(func=ast.Name(id="next"), args=[root, *_]):
+                pass
+            case _:
+                continue
+        if isinstance(root, ast.Name) and root.id in outer and root.id not in ("self", "cls"):
+            return True
     return False
 
 
@@ -261,4 +227,10 @@ def _is_odd(value: float) -> bool:
     )
 
 
-SIGNAL = GatesSignal()
+SIGNAL = FileSignal(
+    "gates",
+    "branches on a rare condition that leave with something unrelated",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.rules.imports.known import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax.capabilities import (
     CODE,
@@ -42,26 +41,12 @@ _PREPARING = frozenset({"importlib.import_module", "__import__", "compile"})  # 
 ROUNDS = 8  # assignments that a value is followed through
 
 
-class IdleSignal:
-    """Follows the names of a function from its arguments, and back from its result."""
-
-    name: ClassVar[str] = "idle"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "effects and imports that serve neither arguments nor result"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the idle effects and imports of a Python file."""
-        if reading.tree is None:
-            return
-        functions: list[Function] = [
-            *reading.nodes_of(ast.FunctionDef),
-            *reading.nodes_of(ast.AsyncFunctionDef),
-        ]
-        for function in functions:
-            yield from reading.unread.apart("effect", _effects, reading, function)
-        yield from reading.unread.apart("import", _imports, reading, functions)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the idle effects and imports of a Python file."""
+    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
+    for function in functions:
+        yield from reading.unread.apart("effect", _effects, reading, function)
+    yield from reading.unread.apart("import", _imports, reading, functions)
 
 
 def _effects(reading: Reading, function: Function) -> Iterator[Match]:
@@ -70,8 +55,8 @@ def _effects(reading: Reading, function: Function) -> Iterator[Match]:
     acting = [(node, does) for node in calls if (does := _effect(reading, node))]
     if not acting or not _computes(function):
         return
-    given = _given(function)
-    wanted = _wanted(function)
+    given = _followed(function, _inputs(function), back=False)
+    wanted = _followed(function, _wanted(function), back=True)
     for node, does in acting:
         statement = _statement(reading, node)
         if statement is None or _chosen(node, given) or _is_used(statement, node, wanted):
@@ -110,24 +95,14 @@ def _names(node: ast.AST) -> set[str]:
     return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
-def _given(function: Function) -> set[str]:
-    """Return the names that hold something of the arguments, or of what surrounds the function."""
-    known = {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
-    for _ in range(ROUNDS):
-        before = len(known)
-        for node in walk(function):
-            for targets, value in _bound(node):
-                if _names(value) & known:
-                    known |= targets
-        if len(known) == before:
-            break
-    return known
+def _inputs(function: Function) -> set[str]:
+    return {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
 
 
 def _wanted(function: Function) -> set[str]:
     """Return the names that the result, a condition, an argument's change or an error depends on."""
     known: set[str] = set()
-    given = {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
+    given = _inputs(function)
     for node in walk(function):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Raise):
             known |= _names(node)
@@ -137,12 +112,17 @@ def _wanted(function: Function) -> set[str]:
             known |= _names(node)
         elif isinstance(node, ast.Global | ast.Nonlocal):
             known |= set(node.names)
+    return known
+
+
+def _followed(function: Function, known: set[str], *, back: bool) -> set[str]:
+    """Return the names that get something of some names, or backwards those that they get something of."""
+    bound = [(targets, _names(value)) for node in walk(function) for targets, value in _bound(node)]
     for _ in range(ROUNDS):
         before = len(known)
-        for node in walk(function):
-            for targets, value in _bound(node):
-                if targets & known:
-                    known |= _names(value)
+        for targets, values in bound:
+            if (targets if back else values) & known:
+                known |= values if back else targets
         if len(known) == before:
             break
     return known
@@ -193,18 +173,17 @@ def _is_used(statement: ast.AST, node: ast.AST, wanted: set[str]) -> bool:
 
 def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
     """Yield functions whose file imports a package that nobody knows, and makes no use of it."""
+    if reading.tree is None:
+        return
     statements = {reading.place(node)[0] for node in reading.nodes_of(ast.Import)}
-    idle: dict[str, str] = {}
-    for imported in imports_of(reading):
-        name = imported.package
-        if (
-            imported.guarded
-            or imported.start not in statements
-            or name in STANDARD_LIBRARY
-            or normalised(name) in PYTHON_PACKAGES
-        ):
-            continue
-        idle[name] = f"imports {name}, which is no well-known package, and does nothing with it"
+    idle = {
+        name: f"imports {name}, which is no well-known package, and does nothing with it"
+        for imported in imports_of(reading)
+        if (name := imported.package) not in STANDARD_LIBRARY
+        and normalised(name) not in PYTHON_PACKAGES
+        and not imported.guarded
+        and imported.start in statements
+    }
     if not idle:
         return
     for node in reading.nodes:
@@ -217,9 +196,8 @@ def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
                 idle.pop(named.partition(".")[0], None)
     for reason in idle.values():
         for function in functions:
-            start, end = reading.place(function)
             if not isinstance(reading.parents.get(function), ast.FunctionDef | ast.AsyncFunctionDef):
-                yield Match("import", start, end, reason)
+                yield Match("import", *reading.place(function), reason)
 
 
 def _is_bare_call(reading: Reading, node: ast.Name) -> bool:
@@ -232,4 +210,10 @@ def _is_bare_call(reading: Reading, node: ast.Name) -> bool:
     return isinstance(reading.parents.get(around), ast.Expr)
 
 
-SIGNAL = IdleSignal()
+SIGNAL = FileSignal(
+    "idle",
+    "effects and imports that serve neither arguments nor result",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

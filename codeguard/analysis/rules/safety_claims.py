@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterable
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 
 _DENIED = lazy(
@@ -37,55 +36,32 @@ _EFFECT = re.compile(
 _LONGEST = 400_000
 
 
-class SafetyClaimsSignal:
-    """Descriptions that promise no changes, in functions that make some."""
-
-    name: ClassVar[str] = "safety_claims"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "descriptions that promise no effects beside code that has them"
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the promises in a Python file that an effect in the same function breaks."""
-        if reading.tree is not None:
-            yield from reading.unread.apart("false-effect", _false_effects, reading)
-
-
-def _false_effects(reading: Reading) -> Iterator[Match]:
-    """Yield descriptions that promise no changes, in functions that delete, move or send something."""
-    if not _NO_EFFECT.search(reading.text):
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the descriptions that promise no changes, in functions that delete, move or send something."""
+    if reading.tree is None or not _NO_EFFECT.search(reading.text):
         return
     effects = [
-        (call.lineno, name)
+        (reading.place(function), name)
         for call in reading.nodes_of(ast.Call)
         if _EFFECT.match(name := reading.names.called(call))
+        and (function := reading.names.function_of(call)) is not None
     ]
     for segment in reading.segments if effects else ():
-        if segment.kind not in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):
-            continue
         text = segment.text[:_LONGEST]
-        found = _NO_EFFECT.search(text)
+        described = segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING)
+        found = _NO_EFFECT.search(text) if described else None
         if found is None or _DENIED.search(text[max(0, found.start() - 40) : found.start()]):
             continue
-        function = _function_at(reading, reading.line_of(segment.start))
-        if function is None:
-            continue
-        done = [name for line, name in effects if function.lineno <= line <= (function.end_lineno or 0)]
+        done = [name for (start, end), name in effects if start <= segment.start < end]
         if done:
-            yield Match(
-                "false-effect", segment.start, segment.end, f"says {found.group()!r}, and calls {done[0]}"
-            )
+            reason = f"says {found.group()!r}, and calls {done[0]}"
+            yield Match("false-effect", segment.start, segment.end, reason)
 
 
-def _function_at(reading: Reading, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the innermost function around a line, or None."""
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
-        *reading.nodes_of(ast.FunctionDef),
-        *reading.nodes_of(ast.AsyncFunctionDef),
-    ]
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
-    return max(around, key=lambda node: node.lineno) if around else None
-
-
-SIGNAL = SafetyClaimsSignal()
+SIGNAL = FileSignal(
+    "safety_claims",
+    "descriptions that promise no effects beside code that has them",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

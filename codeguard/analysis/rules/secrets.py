@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar
+from itertools import islice
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
+from codeguard.analysis.rules.base import (
+    IN_TEST,
+    LESS_SURE,
+    DetectorContext,
+    FileSignal,
+    Match,
+    rules_of,
+)
 from codeguard.corpus import secrets
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import FoundSecret
@@ -22,36 +28,28 @@ from codeguard.models import Severity, SourceFile
 _RULES = rules_of(__file__)
 
 
-class SecretsSignal:
-    """Secrets in the text of a file; rules about whole files depend on names and are applied by the audit."""
-
-    name: ClassVar[str] = "secrets"
-    summary: ClassVar[str] = "keys, tokens and passwords in files of any language"
-    rules: ClassVar[tuple[Rule, ...]] = tuple(_RULES.values())
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the secrets in a file."""
-        found = secrets_of(reading)
-        told: set[tuple[str, str]] = set()
-        for item in found:
-            value = (item.rule, reading.text[item.start : item.end])
-            example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
-            told.add(value)
-            measured = {
-                IN_TEST: item.rule in OF_TESTS and is_in_test(reading, item.start),
-                LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
-                or value[1].startswith(_TEMPORARY)
-                or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),
-            }
-            yield Match(
-                item.rule,
-                item.start,
-                item.end,
-                _REASONS[item.rule],
-                Severity.LOW if example else None,
-                measurements={name: True for name, holds in measured.items() if holds},
-            )
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the secrets in a file."""
+    found = secrets_of(reading)
+    told: set[tuple[str, str]] = set()
+    for item in found:
+        value = (item.rule, reading.text[item.start : item.end])
+        example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
+        told.add(value)
+        measured = {
+            IN_TEST: item.rule in OF_TESTS and is_in_test(reading, item.start),
+            LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
+            or value[1].startswith(_TEMPORARY)
+            or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),
+        }
+        yield Match(
+            item.rule,
+            item.start,
+            item.end,
+            _REASONS[item.rule],
+            Severity.LOW if example else None,
+            measurements={name: True for name, holds in measured.items() if holds},
+        )
 
 
 # What nobody has issued as a secret for certain: a test or an example needs some value, and may repeat it.
@@ -92,9 +90,42 @@ def _is_published(reading: Reading, item: FoundSecret) -> bool:
         return True
     if reading.language != "text":
         return False
-    if item.rule == secrets.ASSIGNED_SECRET and is_page(reading.text):
+    if item.rule == secrets.ASSIGNED_SECRET and _is_page(reading.text):
         return True  # every visitor's browser is given it
-    return not is_settings(reading.text) and is_explained(reading.text, item.start)
+    return not _is_settings(reading.text) and _is_explained(reading.text, item.start)
+
+
+_MOST_LINES = 400  # of a file, from its beginning
+_KEYED_SHARE = 0.6
+_LINE = lazy(r"[^\n]{1,4000}")
+# An entry of YAML, TOML, INI or JSON; brackets, names and quoted values stand alone on lines of lists.
+_KEYED = lazy(
+    r"\s{0,200}(?:- \S{1,100}\s{0,80}$|[\[\]{},]|(?:- )?[\"']?[\w.$/*\\-]{1,80}[\"']?[ \t]{0,20}[:=](?:\s|[\"'\[{]|$)"
+    r"|[\"'][^\"']{0,200}[\"'],?\s{0,80}(?:$|\#))"
+)
+_REMARK = lazy(r"\s{0,200}(?:[#;]|//|$)")
+_SENTENCE = lazy(r"(?:\b[A-Za-z][a-z'’]{0,20}[,:]?\s{1,3}){4}[A-Za-z][a-z]{1,20}\b")
+_AROUND = 2_000  # characters before and after a place in which documentation has its sentences
+_SENTENCES = 2
+_MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
+
+
+def _is_settings(text: str) -> bool:
+    """Return whether most lines of a text, remarks aside, are keys with values."""
+    lines = [line[0] for line in islice(_LINE.finditer(text), _MOST_LINES) if not _REMARK.match(line[0])]
+    keyed = sum(_KEYED.match(line) is not None for line in lines)
+    return bool(lines) and keyed >= _KEYED_SHARE * len(lines)
+
+
+def _is_page(text: str) -> bool:
+    """Return whether a text is a page, or a part of one, that a server sends to every visitor."""
+    return _MARKUP.search(text) is not None
+
+
+def _is_explained(text: str, at: int) -> bool:
+    """Return whether there are sentences around a place, as documentation has them around an example."""
+    around = text[max(0, at - _AROUND) : at + _AROUND]
+    return len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:
@@ -119,4 +150,6 @@ def masked_file(reading: Reading) -> SourceFile:
     return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
-SIGNAL = SecretsSignal()
+SIGNAL = FileSignal(
+    "secrets", "keys, tokens and passwords in files of any language", tuple(_RULES.values()), _inspect
+)

@@ -39,8 +39,8 @@ class Order:
     rule: str
     what: str
     pattern: re.Pattern[str]
-    needs: tuple[str, ...]  # every text that matches contains one of these, in lower case
-    also: tuple[str, ...] = ()  # and one of these
+    needs: Sequence[str]  # every text that matches contains one of these, in lower case
+    also: Sequence[str] = ()  # and one of these
     severity: Severity | None = None
     prose: bool = False  # only in prose, not in code comments
     code: bool = False  # only in comments and docstrings, not in prose
@@ -54,29 +54,18 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     """Return the table in a TOML file.
 
     Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
-    pattern in the table `names`. `needs`, `also`, `prose`, `code`, `negated`, `begins`, `foreign` and
-    `severity` are as in `Order`.
+    pattern in the table `names`. The other keys are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     names: dict[str, str] = {}
     for name, pattern in stored["names"].items():
         names[name] = _filled(pattern, names)
-    return tuple(
-        Order(
-            row["rule"],
-            row["what"],
-            lazy("|".join(_filled(one, names) for one in row["any"]), re.IGNORECASE),
-            tuple(row["needs"]),
-            tuple(row.get("also", ())),
-            Severity[row["severity"].upper()] if "severity" in row else None,
-            row.get("prose", False),
-            row.get("code", False),
-            row.get("negated", False),
-            row.get("begins", False),
-            row.get("foreign", False),
-        )
-        for row in stored["order"]
-    )
+    made = []
+    for row in stored["order"]:
+        pattern = lazy("|".join(_filled(one, names) for one in row.pop("any")), re.IGNORECASE)
+        severity = Severity[row.pop("severity").upper()] if "severity" in row else None
+        made.append(Order(**row, pattern=pattern, severity=severity))
+    return tuple(made)
 
 
 def _filled(pattern: str, names: Mapping[str, str]) -> str:

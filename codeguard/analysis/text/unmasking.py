@@ -5,15 +5,48 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import tomllib
 import unicodedata
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from codeguard.analysis.text.words import COMMON, split_glued
 from codeguard.corpus.confusables import NEAR_LOOKALIKE
 from codeguard.corpus.patterns import lazy
+
+# Common English words of instructions, to distinguish language from noise and to split joined words.
+COMMON = frozenset(tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))["common"].split())
+_LONGEST = max(map(len, COMMON))
+_PARTS = frozenset(word for word in COMMON if len(word) > 1 or word == "a")
+_LONGEST_RUN = 200
+
+
+def split_glued(text: str) -> str | None:
+    """Split a text without spaces into the fewest common words; None if that is impossible."""
+    text = text[:_LONGEST_RUN]
+    if not text.isascii() or not text.isalpha():
+        return None
+    # For each end the number of words so far, and the start of the last one.
+    best: list[tuple[int, int] | None] = [(0, 0)] + [None] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(max(0, end - _LONGEST), end):
+            before = best[start]
+            if before is not None and text[start:end] in _PARTS:
+                current = best[end]
+                if current is None or before[0] + 1 < current[0]:
+                    best[end] = (before[0] + 1, start)
+    words: list[str] = []
+    end = len(text)
+    while end:
+        step = best[end]
+        if step is None:
+            return None
+        words.append(text[step[1] : end])
+        end = step[1]
+    return " ".join(reversed(words))
+
 
 LIMIT = 20_000  # characters of a text, and of an unpacked run
 
@@ -45,18 +78,6 @@ def _escapes(run: str) -> bytes:
     return _ESCAPE.sub(decode, run).encode("utf-8", "replace")
 
 
-def _decimal(run: str) -> bytes:
-    return bytes(int(number) for number in re.findall(r"\d+", run))
-
-
-def _binary(run: str) -> bytes:
-    return bytes(int(bits, 2) for bits in re.findall(r"[01]{8}", run))
-
-
-def _percent(run: str) -> bytes:
-    return urllib.parse.unquote_to_bytes(run)
-
-
 _ESCAPE = lazy(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
 
 _BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA-F]{2}")
@@ -67,9 +88,12 @@ _ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # characters that any encoded text 
 _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
     ("escapes", _BACKSLASH, lazy(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
     ("hex", _DIGIT, lazy(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
-    ("binary", _DIGIT, lazy(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
-    ("character codes", _DIGIT, lazy(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
-    ("percent escapes", _PERCENT, lazy(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
+    ("binary", _DIGIT, lazy(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"),
+     lambda run: bytes(int(bits, 2) for bits in re.findall(r"[01]{8}", run))),
+    ("character codes", _DIGIT, lazy(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"),
+     lambda run: bytes(int(number) for number in re.findall(r"\d+", run))),
+    ("percent escapes", _PERCENT, lazy(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"),
+     urllib.parse.unquote_to_bytes),
     ("base32", _CAPITALS, lazy(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
     ("base64", _LONG, lazy(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
 )  # fmt: skip
@@ -286,16 +310,13 @@ def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> It
             yield from _nested(found, mask, depth, met)
     for mask, found in decoded_runs(shown):
         yield from _nested(found, mask, depth, met)
-    if "&#" in shown and (decoded := _unescaped(shown)) != shown:
-        yield Unmasked(decoded, ("character references",))
+    if "&#" in shown:
+        from html import unescape  # imported late, because it loads the table of all entities
+
+        if (decoded := unescape(shown)) != shown:
+            yield Unmasked(decoded, ("character references",))
     for mask, found in _respelled(shown):
         yield Unmasked(found, (mask,))
-
-
-def _unescaped(text: str) -> str:
-    from html import unescape  # imported late, because it loads the table of all entities
-
-    return unescape(text)
 
 
 def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
@@ -333,13 +354,16 @@ def _from_bits(run: str) -> Iterator[str]:
 
 
 def _respelled(text: str) -> Iterator[tuple[str, str]]:
-    spaced = _SPACED.sub(_join_spaced, _DOTTED.sub(_join_dotted, text))
+    spaced = _SPACED.sub(
+        _join_spaced, _DOTTED.sub(lambda run: " ".join(map(_letters, run.group().split())), text)
+    )
     if spaced != text:
         yield "spaced letters", spaced
     leet = text
     if _LEET_SIGN.search(text):
         leet = _LEET_WORD.sub(lambda match: _unleet(match.group()), text)
-    if leet != text and _gained(text, leet) >= 2:
+    known = [sum(word in COMMON for word in _ASCII_WORD.findall(each.lower())) for each in (text, leet)]
+    if known[1] - known[0] >= 2:  # common words that the respelling produced
         yield "digits for letters", _DIGITS.sub(lambda match: _unleet(match.group()), leet)
     words = _ASCII_WORD.findall(text.lower())
     if len(words) >= 3 and not _RESPELLED.isdisjoint(words):
@@ -354,28 +378,22 @@ def _respelled(text: str) -> Iterator[tuple[str, str]]:
         yield "upside-down letters", text.translate(_UPSIDE)
 
 
-def _gained(before: str, after: str) -> int:
-    """Return the number of common words that a respelling produced."""
-    known = sum(word in COMMON for word in _ASCII_WORD.findall(before.lower()))
-    return sum(word in COMMON for word in _ASCII_WORD.findall(after.lower())) - known
-
-
 def _share(words: list[str], marked: frozenset[str]) -> bool:
     hits = sum(word in marked for word in words)
     return hits >= 2 and hits * 8 >= len(words) and hits > sum(word in COMMON for word in words)
 
 
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text)
+
+
 def _join_spaced(match: re.Match[str]) -> str:
     """Join letters separated by spaces; wider gaps separate words, or else the vocabulary does."""
     parts = re.split(r"\s{2,}", match.group())
-    joined = [re.sub(r"[\W_]", "", part) for part in parts]
+    joined = list(map(_letters, parts))
     if len(joined) == 1 and len(joined[0]) > 7:
         return split_glued(joined[0].lower()) or joined[0]
     return " ".join(joined)
-
-
-def _join_dotted(match: re.Match[str]) -> str:
-    return " ".join(re.sub(r"[\W_]", "", part) for part in match.group().split())
 
 
 def _unleet(word: str) -> str:

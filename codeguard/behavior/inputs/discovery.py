@@ -3,10 +3,6 @@
 The function itself, run in the sandbox, decides which guesses it accepts. The most informative
 kinds of input come first: type hints, literals in the docstring, then plain numbers, lists and
 strings. The first kind of which the function accepts every call is taken as its domain.
-
-Values of several parameters are combined without regard to each other, and a binary search, a matrix
-product or a shortest path rejects most such calls. So there are also groups of related arguments, in
-`related.toml`: a sorted list and an item, lists of one length, a graph and a node.
 """
 
 from __future__ import annotations
@@ -14,18 +10,13 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import tomllib
-from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
-from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
-Row = tuple[object, ...]
 MAX_LITERALS = 6
 MAX_ROWS = 24
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
@@ -74,30 +65,22 @@ HINTS = {
     "complex": REALS,
     "Number": NUMBERS,
 }
-_TEXT_NAMES = "html line message msg name sentence str string text token word"
-_PATH_NAMES = "dir directory dirname filename filepath folder path pathname"
-_URL_NAMES = "href link uri url"
-_ROW_NAMES = "arr array iterable iterator list lst seq sequence"
-_GRID_NAMES = "board grid matrix mat"
-_GRAPH_NAMES = "adj adjacency graph"
-_RECORD_NAMES = "people person record"
-_PAIR_NAMES = "interval pair"
-_NUMBER_NAMES = "count i index k length limit n num size width x y"
-NAMES = (
-    (frozenset(_TEXT_NAMES.split()), TEXTS),
-    (frozenset(_PATH_NAMES.split()), PATHS),
-    (frozenset(_URL_NAMES.split()), URLS),
-    (frozenset(_ROW_NAMES.split()), LISTS),
-    (frozenset(_NUMBER_NAMES.split()), NUMBERS),
-    (frozenset(_GRID_NAMES.split()), GRIDS),
-    (frozenset(_GRAPH_NAMES.split()), GRAPHS),
-    (frozenset(_RECORD_NAMES.split()), RECORDS),
-    (frozenset(_PAIR_NAMES.split()), PAIRS),
-    (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
-    (frozenset(("charset", "codec", "encoding", "enc")), ENCODINGS),
-    (frozenset(("addr", "address", "server_address")), ADDRESSES),
-    (frozenset(("env", "environ", "environment")), ENVIRONMENTS),
-)
+_BY_NAME: Mapping[str, tuple[object, ...]] = {
+    "html line message msg name sentence str string text token word": TEXTS,
+    "dir directory dirname filename filepath folder path pathname": PATHS,
+    "href link uri url": URLS,
+    "arr array iterable iterator list lst seq sequence": LISTS,
+    "count i index k length limit n num size width x y": NUMBERS,
+    "board grid matrix mat": GRIDS,
+    "adj adjacency graph": GRAPHS,
+    "people person record": RECORDS,
+    "interval pair": PAIRS,
+    "dict dct mapping d table": MAPS,
+    "charset codec encoding enc": ENCODINGS,
+    "addr address server_address": ADDRESSES,
+    "env environ environment": ENVIRONMENTS,
+}
+_LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LISTS))
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
@@ -111,7 +94,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     required = [parameter for parameter in needed if parameter.kind == "positional"]
     if not required or len(required) < len(needed):
         return
-    hinted = [hinted_values(parameter) or _decoded(parameter, definition.node) for parameter in required]
+    hinted = [_hinted(parameter) for parameter in required]
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
@@ -126,18 +109,6 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
-
-
-def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls to try, in every order of arguments that the type hints allow."""
-    needed = [parameter for parameter in definition.parameters if parameter.required]
-    if any(parameter.kind != "positional" for parameter in needed):
-        return
-    for order in itertools.permutations(range(len(needed))):
-        for group in _groups().get(len(needed), ()):
-            rows = [tuple(row[place] for place in order) for row in group]
-            if all(_admitted(needed, row) for row in rows):
-                yield [(row, {}) for row in rows]
 
 
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
@@ -155,10 +126,10 @@ def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
 
 def suggested_values(parameter: Parameter) -> tuple[object, ...]:
     """Return the values suggested by a parameter's type hint or name; empty if there are none."""
-    return hinted_values(parameter) or _named(parameter.name)
+    return _hinted(parameter) or _named(parameter.name)
 
 
-def hinted_values(parameter: Parameter) -> tuple[object, ...]:
+def _hinted(parameter: Parameter) -> tuple[object, ...]:
     """Return values for a type hint; empty if the hint is missing or not usable."""
     text = parameter.annotation.strip()
     if not text:
@@ -169,70 +140,37 @@ def hinted_values(parameter: Parameter) -> tuple[object, ...]:
         return ()
 
 
-def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
-    """Return bytes for a parameter that the body decodes; empty if it does not."""
-    for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == "decode"
-            and isinstance(node.value, ast.Name)
-            and node.value.id == parameter.name
-        ):
-            return BYTES
-    return ()
-
-
 def _named(name: str) -> tuple[object, ...]:
-    """Return the values suggested by a parameter's name; empty if there are none."""
-    return next((values for names, values in NAMES if name.rstrip("0123456789s_") in names), ())
+    bare = name.rstrip("0123456789s_")
+    return next((values for names, values in _BY_NAME.items() if bare in names.split()), ())
 
 
 def _for_hint(node: ast.expr) -> tuple[object, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _for_hint(node.left) or _for_hint(node.right)
+    name, parts = unqualified_name(node), list[ast.expr]()
     if isinstance(node, ast.Subscript):
-        outer = unqualified_name(node.value)
-        inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if outer in ("Optional", "Union"):
-            return _for_hint(inner)
-        if outer in SEQUENCES:
-            return _list_of(_for_hint(inner))
-        if outer in MAPPINGS:
-            return MAPS
-        if outer in ("tuple", "Tuple") and isinstance(node.slice, ast.Tuple):
-            return _tuples([_for_hint(part) for part in node.slice.elts])
-        return ()
-    name = unqualified_name(node)
-    if name in SEQUENCES:
-        return LISTS
+        name = unqualified_name(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in MAPPINGS:
         return MAPS
-    return HINTS.get(name, ())
-
-
-def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """Return tuples of the values of each column; empty if a column has none.
-
-    Of two columns of one kind the values differ: a share or a distance of equal ones is always the same.
-    """
-    if not all(columns):
-        return ()
-    shifts = [sum(other is column for other in columns[:place]) for place, column in enumerate(columns)]
-    return tuple(
-        tuple(column[(row - shift) % len(column)] for column, shift in zip(columns, shifts, strict=True))
-        for row in range(3)
-    )
-
-
-def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:
-    for element, lists in ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS)):
-        if values is element:
-            return lists
-    return (list(values), list(values)[:1]) if values else LISTS
+    inner = [_for_hint(part) for part in parts]
+    if name in ("Optional", "Union"):
+        return inner[0] if inner else ()
+    if name in SEQUENCES:
+        values = inner[0] if inner else ()
+        return next(
+            (lists for element, lists in _LISTS_OF if values is element), (list(values), list(values)[:1])
+        )
+    if name in ("tuple", "Tuple") and inner and all(inner):
+        # The values of columns of one kind differ: a share or a distance of equal ones is always the same.
+        shifts = [sum(other is values for other in inner[:place]) for place, values in enumerate(inner)]
+        columns = [values[-shift:] + values[:-shift] for shift, values in zip(shifts, inner, strict=True)]
+        return tuple(tuple(values[row % len(values)] for values in columns) for row in range(3))
+    return HINTS.get(name, ()) if not parts else ()
 
 
 def _literals(docstring: str) -> list[object]:
-    """Return the values written in a docstring, lists and strings before plain numbers."""
     found: dict[str, object] = {}
     for match in LITERAL.finditer(docstring[:4_000]):
         try:
@@ -241,18 +179,3 @@ def _literals(docstring: str) -> list[object]:
             continue
         found.setdefault(repr(value), value)
     return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
-
-
-def _admitted(parameters: list[Parameter], row: Row) -> bool:
-    pairs = zip(parameters, row, strict=True)
-    return not any(excluded_by(parameter.annotation, value) for parameter, value in pairs)
-
-
-@cache
-def _groups() -> dict[int, list[list[Row]]]:
-    """Return the groups by the number of arguments."""
-    found: dict[int, list[list[Row]]] = {}
-    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
-        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
-        found.setdefault(len(rows[0]), []).append(rows)
-    return found

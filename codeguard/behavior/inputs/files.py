@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.behavior.inputs.discovery import LISTS, NUMBERS, TEXTS, suggested_values
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.contract import excluded_by
 
@@ -67,25 +67,15 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     for chosen in [named] if named else [[place] for place in range(len(needed))]:
         if any(excluded_by(needed[place].annotation, "notes.txt") for place in chosen):
             continue
-        for group in path_groups():
-            for pools in itertools.islice(_pools(needed, chosen, group), len(OTHERS)):
-                yield [
-                    (tuple(pool[row % len(pool)] for pool in pools), {})
-                    for row in range(max(map(len, pools)))
-                ]
-
-
-def _pools(
-    needed: Sequence[Parameter], chosen: Sequence[int], group: tuple[str, ...]
-) -> Iterator[list[Sequence[object]]]:
-    """Yield the values for each parameter; of several paths, those that may be written to are new."""
-    paths: dict[int, Sequence[object]] = {}
-    for place in chosen:
-        new = paths and (_WRITTEN.search(needed[place].name.lower()) or place == chosen[-1])
-        paths[place] = NEW[: len(group)] if new else group
-    others = [place for place in range(len(needed)) if place not in paths]
-    suggested = {place: suggested_values(needed[place])[: len(group)] for place in others}
-    for values in OTHERS if not all(suggested.values()) else OTHERS[:1]:
-        yield [
-            paths.get(place) or suggested.get(place) or values[: len(group)] for place in range(len(needed))
-        ]
+        suggested = [() if at in chosen else suggested_values(item) for at, item in enumerate(needed)]
+        others = (
+            OTHERS if any(not suggested[at] for at in range(len(needed)) if at not in chosen) else OTHERS[:1]
+        )
+        for group, values in itertools.product(path_groups(), others):
+            pools: list[Sequence[object]] = [found or values for found in suggested]
+            for place in chosen:  # of several paths, those that may be written to are new
+                is_new = place != chosen[0] and (
+                    _WRITTEN.search(needed[place].name.lower()) or place == chosen[-1]
+                )
+                pools[place] = NEW if is_new else group
+            yield [(tuple(pool[row % len(pool)] for pool in pools), {}) for row in range(len(group))]

@@ -8,17 +8,70 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
+from typing import TypeVar
 
-from codeguard.behavior.inputs.mutation import STRUCTURED, fresh, mutate, numbers_inside
-from codeguard.behavior.inputs.pools import Arguments, ValuePool, until_error
-from codeguard.behavior.inputs.shapes import ValueShape
+from codeguard.behavior.inputs.shapes import BRACKETS, Numbers, Texts, ValueShape, ordered
 from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
 MAX_ORDERS = 6  # orders of one call's arguments
 MAX_BOUNDS = 8  # numbers of one call that a row beside them meets exactly
+MAX_SMALL = 4_000  # combinations of small numbers
+MAX_PLACES = 6  # numbers in a string
+MAX_ITEMS = 40
+MAX_NESTED = 6
+MAX_DEPTH = 70  # deeper than any value that a sandboxed child may send
+STRUCTURED = re.compile(
+    r"\d[^\w\s]\d"
+)  # numbers joined by punctuation: dates, versions, ranges, times of day
+COUNTS = "counts"
+LENGTHS = {
+    "is as long as": 0,
+    "is longer by one than": 1,
+}  # relations that fix the length of one by the other's
+Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+Made = TypeVar("Made")
+
+
+def until_error(made: Iterable[Made]) -> Iterator[Made]:
+    """Yield inputs until making one fails.
+
+    Candidates determine the constants in the inputs, and arithmetic with an extreme one (`1e999`,
+    `10**400`) raises. The inputs made before that are still used.
+    """
+    try:
+        yield from made
+    except (ArithmeticError, ValueError, TypeError):
+        return
+
+
+def key_of(call: Arguments) -> str:
+    """Return a text that is equal for equal calls."""
+    return repr((call[0], sorted(call[1].items())))
+
+
+def parts_of(value: object, depth: int = 0) -> Iterator[object]:
+    """Yield a value and everything inside it."""
+    yield value
+    if isinstance(value, list | tuple | set | frozenset | dict) and depth <= MAX_DEPTH:
+        for item in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from parts_of(item, depth + 1)
+
+
+def magnitude(value: object) -> float:
+    """Return the largest absolute number in a value; 0 if there is none."""
+    largest = 0.0
+    for part in parts_of(value):
+        if isinstance(part, bool | int | float):
+            try:
+                size = abs(float(part))
+            except OverflowError:
+                return 1e308
+            largest = max(largest, size if size < 1e308 else 0.0)
+    return largest
 
 
 def generate(
@@ -30,17 +83,17 @@ def generate(
     """
     if count <= 0:
         return
-    known = {_key(call) for call in examples}
+    known = set(map(key_of, examples))
     literals = [item for item in literals if not isinstance(item, float) or math.isfinite(item)]
     made = 0
     sources = (
         _small_calls(examples, domain, literals),
-        _random_calls(examples, domain, random, count * MAX_TRIES, literals),
+        _random_calls(examples, domain, _Maker(random, literals), count * MAX_TRIES),
     )
     for number, source in enumerate(sources):
         share = count * (number + 1) // 2
         for call in until_error(source):
-            key = _key(call)
+            key = key_of(call)
             if key in known or not domain.admits(*call):
                 continue
             known.add(key)
@@ -50,43 +103,31 @@ def generate(
                 break
 
 
-def _key(call: Arguments) -> str:
-    return repr((call[0], sorted(call[1].items())))
-
-
 def _small_calls(
     examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
 ) -> Iterator[Arguments]:
-    """Yield all combinations of small numbers and short texts, which show off-by-one errors first."""
+    """Yield all combinations of small numbers, which show off-by-one errors first, or changes of one argument."""
     base_args, base_kwargs = examples[0]
     choices = [_small_values(shape, len(domain.shapes)) for shape in domain.shapes[: len(base_args)]]
     if choices and all(choices):
-        sizes = [len(values) for values in choices]
-        total = math.prod(sizes)
-        if total <= 4_000:  # the digits of the index in mixed radix select a value for each parameter
-            for index in range(total):
-                placed: list[object] = []
-                rest = index
-                for values in choices:
-                    rest, place = divmod(rest, len(values))
-                    placed.append(values[place])
-                yield tuple(placed), base_kwargs
-            return
+        if math.prod(map(len, choices)) <= MAX_SMALL:
+            # The first argument changes fastest.
+            yield from ((row[::-1], base_kwargs) for row in itertools.product(*choices[::-1]))
+        return
     for args, kwargs in examples:
-        for position, value in itertools.islice(_met_bounds(args), MAX_BOUNDS):
-            yield (*args[:position], value, *args[position + 1 :]), kwargs
-    for args, kwargs in examples:
-        for position, text in enumerate(args):
-            if isinstance(text, str) and STRUCTURED.search(text):
-                for changed in numbers_inside(text, literals):
-                    yield (*args[:position], changed, *args[position + 1 :]), kwargs
-    for args, kwargs in examples:
-        for swapped in itertools.islice(itertools.permutations(args), 1, MAX_ORDERS):
-            yield swapped, kwargs
-    for args, kwargs in examples:
-        for position, values in enumerate(choices[: len(args)]):
-            for value in values:
-                yield (*args[:position], value, *args[position + 1 :]), kwargs
+        made = (
+            itertools.islice(_met_bounds(args), MAX_BOUNDS),
+            (
+                (place, changed)
+                for place, text in enumerate(args)
+                if isinstance(text, str) and STRUCTURED.search(text)
+                for changed in numbers_inside(text, literals)
+            ),
+            ((place, value) for place, values in enumerate(choices[: len(args)]) for value in values),
+        )
+        for place, value in itertools.chain(*made):
+            yield (*args[:place], value, *args[place + 1 :]), kwargs
+        yield from ((row, kwargs) for row in itertools.islice(itertools.permutations(args), 1, MAX_ORDERS))
 
 
 def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
@@ -106,99 +147,338 @@ def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
 def _small_values(shape: ValueShape, arity: int) -> list[object]:
     """Return the small numbers and booleans that a shape admits; empty for larger structures."""
     most = {1: 60, 2: 12}.get(arity, 6)
-    found: list[object] = []
-    if "bool" in shape.kinds:
-        found += [False, True]
+    found: list[object] = [False, True] if "bool" in shape.kinds else []
     if "int" in shape.kinds and shape.numbers is not None:
         numbers = [number for size in range(most) for number in ((size, -size) if size else (0,))]
         found += [number for number in shape.numbers.limits if shape.numbers.admits(number)]
         found += [number for number in numbers if shape.numbers.admits(number)][:most]
-    if shape.kinds - {"bool", "int"} and found:
-        return []
-    return found
+    return [] if shape.kinds - {"bool", "int"} else found
+
+
+def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
+    """Yield a string with each number in it replaced by values next to known literals."""
+    known = sorted({item for item in literals if type(item) is int and 0 <= item < 10**6})
+    edges = dict.fromkeys([0, 1, *(known[-1:] and (known[-1] + 1, known[-1])), 99])
+    places = list(re.finditer(r"\d+", value))[:MAX_PLACES]
+    for number in edges:
+        for place in places:
+            yield _with_number(value, place, number)
+
+
+def _with_number(value: str, place: re.Match[str], number: int) -> str:
+    return value[: place.start()] + str(number).zfill(len(place.group())) + value[place.end() :]
 
 
 def _random_calls(
-    examples: Sequence[Arguments], domain: Domain, random: Random, tries: int, literals: Sequence[object]
+    examples: Sequence[Arguments], domain: Domain, maker: _Maker, tries: int
 ) -> Iterator[Arguments]:
-    pools = _pools(examples, literals)
+    random = maker.random
+    width = max(len(args) for args, _ in examples)
+    seen = [[args[place] for args, _ in examples if place < len(args)] for place in range(width)]
     for _ in range(tries):
         args, kwargs = random.choice(examples)
         choice = random.random()
         if choice < 0.25:
-            args = tuple(fresh(shape, random) for shape in domain.shapes[: len(args)])
+            args = tuple(maker.fresh(shape) for shape in domain.shapes[: len(args)])
         elif choice < 0.35 and len(examples) > 1:
-            args = tuple(random.choice(pools[index].seen) for index in range(len(args)))
+            args = tuple(random.choice(seen[place]) for place in range(len(args)))
         else:
-            changes = 1 if random.random() < 0.6 else random.randint(2, 3)
-            for _ in range(changes):
-                args = _mutated_arguments(args, domain, pools, random)
+            for _ in range(1 if random.random() < 0.6 else random.randint(2, 3)):
+                args = _mutated_arguments(args, domain, seen, maker) if args else args
         if kwargs and random.random() < 0.5:
-            kwargs = _with_keyword(kwargs, domain, literals, random)
-        yield _with_other_arity(args, domain, random), kwargs
-
-
-def _with_keyword(
-    kwargs: Mapping[str, object], domain: Domain, literals: Sequence[object], random: Random
-) -> Mapping[str, object]:
-    name = random.choice(sorted(kwargs))
-    shape = domain.keywords[name]
-    pool = ValuePool(shape.seen, tuple(literals))
-    return {**kwargs, name: mutate(kwargs[name], shape, pool, random)}
-
-
-def _with_other_arity(args: tuple[object, ...], domain: Domain, random: Random) -> tuple[object, ...]:
-    """Return a variadic function's arguments with another number of them."""
-    if len(domain.counts) == 1 or len(domain.shapes) < max(domain.counts) or random.random() < 0.6:
-        return args
-    width = random.choice(sorted(domain.counts))
-    return args[:width] + tuple(fresh(domain.shapes[index], random) for index in range(len(args), width))
-
-
-def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[ValuePool]:
-    width = max(len(args) for args, _ in examples)
-    return [
-        ValuePool(tuple(args[index] for args, _ in examples if index < len(args)), tuple(literals))
-        for index in range(width)
-    ]
+            name = random.choice(sorted(kwargs))
+            shape = domain.keywords[name]
+            kwargs = {**kwargs, name: maker.mutated(kwargs[name], shape, shape.seen)}
+        if len(domain.counts) > 1 and len(domain.shapes) >= max(domain.counts) and random.random() > 0.6:
+            count = random.choice(sorted(domain.counts))  # of the arguments of a variadic function
+            args = (*args[:count], *(maker.fresh(domain.shapes[place]) for place in range(len(args), count)))
+        yield args, kwargs
 
 
 def _mutated_arguments(
-    args: tuple[object, ...], domain: Domain, pools: Sequence[ValuePool], random: Random
+    args: tuple[object, ...], domain: Domain, seen: Sequence[Sequence[object]], maker: _Maker
 ) -> tuple[object, ...]:
-    if not args:
-        return args
-    position = random.randrange(min(len(args), len(pools)))
-    shape, pool = domain.shapes[position], pools[position]
-    value = pool.pick(random) if random.random() < 0.1 else mutate(args[position], shape, pool, random)
-    changed = [*args[:position], value, *args[position + 1 :]]
+    """Return arguments with one changed, and those that have a relation to its length adapted."""
+    place = maker.random.randrange(min(len(args), len(seen)))
+    is_seen = maker.random.random() < 0.1
+    value = (
+        maker.pick(seen[place]) if is_seen else maker.mutated(args[place], domain.shapes[place], seen[place])
+    )
+    changed = [*args[:place], value, *args[place + 1 :]]
     for relation in domain.relations:
-        if (
-            relation.kind == "counts"
-            and position == relation.second
-            and isinstance(value, str | list | tuple)
-        ):
-            changed[relation.first] = len(value)
-        if relation.kind in ("equal_lengths", "one_longer") and position in (relation.first, relation.second):
-            other = relation.second if relation.first == position else relation.first
-            more = 0 if relation.kind == "equal_lengths" else (1 if other == relation.first else -1)
-            if other < len(changed) and isinstance(value, str | list | tuple):
-                length = max(0, len(value) + more)
-                changed[other] = _resized(changed[other], length, domain.shapes[other], random)
+        if place not in (relation.first, relation.second) or not isinstance(value, str | list | tuple):
+            continue
+        other = relation.second if relation.first == place else relation.first
+        if relation.kind == COUNTS and place == relation.second:
+            changed[other] = len(value)
+        elif relation.kind in LENGTHS and other < len(changed):
+            more = LENGTHS[relation.kind] * (1 if other == relation.first else -1)
+            changed[other] = maker.resized(changed[other], max(0, len(value) + more), domain.shapes[other])
     return tuple(changed)
 
 
-def _resized(value: object, length: int, shape: ValueShape, random: Random) -> object:
-    """Return a sequence with another length."""
-    if isinstance(value, str):
-        return (value * (length // max(1, len(value)) + 1))[:length] if value else value
-    if isinstance(value, list | tuple):
+class _Maker:
+    """Makes values of a shape, new ones and mutations; `literals` are constants of the code that is tested."""
+
+    def __init__(self, random: Random, literals: Sequence[object] = ()) -> None:
+        self.random = random
+        self._literals = literals
+
+    def pick(self, seen: Sequence[object]) -> object:
+        """Return a value of the examples, or a literal."""
+        return self.random.choice(self._literals if self._literals and self.random.random() < 0.3 else seen)
+
+    def fresh(self, shape: ValueShape, depth: int = 0) -> object:
+        """Return a new value of a shape."""
+        random = self.random
+        kind = random.choice(sorted(shape.kinds)) if shape.kinds else "int"
+        if kind == "bool":
+            return random.random() < 0.5
+        if kind in ("int", "float") and shape.numbers is not None:
+            # Small numbers are as likely as the whole range, so that ties and zeros occur.
+            high = min(shape.numbers.high, 1e12)
+            top = high if random.random() < 0.3 else min(high, 10.0)
+            low = -top if shape.numbers.negative else max(0.0, min(shape.numbers.low, top))
+            step = 1 if kind == "int" else 8
+            first = math.ceil(low * step)
+            number = random.randint(first, max(first, math.floor(top * step)))
+            return number if kind == "int" else number / step
+        if kind == "str" and shape.texts is not None:
+            return self._fresh_text(shape.texts, shape)
+        if shape.columns is not None and kind == "tuple":
+            return tuple(self.fresh(column, depth + 1) for column in shape.columns)
+        if kind in ("list", "tuple", "set", "frozenset") and shape.items is not None and depth < MAX_NESTED:
+            longest = min(shape.items.longest, 12 if depth == 0 else 5)
+            length = random.randint(shape.items.shortest, max(shape.items.shortest, longest))
+            items = [self.fresh(shape.items.item, depth + 1) for _ in range(length)]
+            if shape.items.distinct:
+                items = list({repr(item): item for item in items}.values())
+            if shape.items.ascending:
+                items.sort(key=_sort_key)
+            return _KINDS[kind](item for item in items if kind in ("list", "tuple") or _hashable(item))
+        if kind == "dict" and shape.keys is not None and shape.values is not None and depth < MAX_NESTED:
+            least = shape.keys.shortest
+            length = random.randint(least, max(least, min(shape.keys.longest, 6)))
+            keys = [self.fresh(shape.keys.item, depth + 1) for _ in range(length)]
+            return {key: self.fresh(shape.values.item, depth + 1) for key in keys if _hashable(key)}
+        return random.choice(shape.seen) if shape.seen else None
+
+    def _fresh_text(self, texts: Texts, shape: ValueShape) -> str:
+        random = self.random
+        if texts.template is not None or texts.brackets:
+            model = random.choice([value for value in shape.seen if isinstance(value, str)] or [""])
+            for _ in range(4):
+                model = self._mutated_text(model, texts, (model,))
+            return model
+        characters = sorted(texts.characters) or ["a"]
+        few = [random.choice(characters) for _ in range(random.randint(1, 4))]
+        length = random.randint(texts.shortest, max(texts.shortest, min(texts.longest, 10)))
+        chosen = few if random.random() < 0.6 else characters
+        return "".join(random.choice(chosen) for _ in range(length))
+
+    def resized(self, value: object, length: int, shape: ValueShape) -> object:
+        """Return a sequence with another length."""
+        if isinstance(value, str):
+            return (value * (length // max(1, len(value)) + 1))[:length]
+        if not isinstance(value, list | tuple):
+            return value
         items = list(value)[:length]
         while len(items) < length:
-            items.append(random.choice(items) if items else _item(shape, random))
+            new = self.fresh(shape.items.item) if shape.items is not None else 0
+            items.append(self.random.choice(items) if items else new)
         return type(value)(items)
-    return value
+
+    def mutated(self, value: object, shape: ValueShape, seen: Sequence[object], depth: int = 0) -> object:
+        """Return a small mutation of a value; `seen` are the values at its place."""
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            if "float" in shape.kinds and self.random.random() < 0.2:
+                return float(value) if abs(value) < 1 << 53 else value
+            return self._mutated_int(value, shape.numbers, seen)
+        if isinstance(value, float):
+            if "int" in shape.kinds and value.is_integer() and self.random.random() < 0.2:
+                return int(value)
+            return self._mutated_float(value, shape.numbers)
+        if isinstance(value, str):
+            return self._mutated_text(value, shape.texts, seen)
+        if isinstance(value, list | tuple):
+            return type(value)(self._mutated_items(list(value), shape, depth))
+        if isinstance(value, set | frozenset):
+            return type(value)(filter(_hashable, self._mutated_items(ordered(value), shape, depth)))
+        if isinstance(value, dict):
+            return self._mutated_dict(value, shape, depth)
+        return self.pick(seen)
+
+    def _mutated_int(self, value: int, numbers: Numbers | None, seen: Sequence[object]) -> int:
+        random = self.random
+        others = [item for item in (*seen, *self._literals) if type(item) is int]
+        high = int(min(numbers.high, 1e15)) if numbers is not None else 100
+        low = -high if numbers is not None and numbers.negative else 0
+        steps = [
+            value + random.choice((-1, 1, -2, 2)),
+            value + random.randint(-10, 10),
+            random.randint(low, high),
+            random.randint(low, max(low, min(high, 20))),
+            -value if low < 0 else value // 2,
+            random.choice(others) + random.choice((-1, 0, 1)) if others else value + 1,
+        ]
+        return random.choice(steps)
+
+    def _mutated_float(self, value: float, numbers: Numbers | None) -> float:
+        """Change a float in steps of 1/8, so that rounding decides no comparison."""
+        value, grid, random = value if math.isfinite(value) else 0.0, 8.0, self.random
+        if 0 < abs(value) < 0.25:
+            grid = 2.0 ** (3 - max(-1000, math.floor(math.log2(abs(value)))))
+        high = min(numbers.high, 1e6) if numbers is not None else 100.0
+        steps = [
+            value + random.choice((-1, 1)),
+            value + random.randint(-16, 16) / grid,
+            random.randint(0, int(high * 8)) / 8.0,
+            random.randint(0, 80) / grid,
+            -value if numbers is not None and numbers.negative else value / 2,
+        ]
+        chosen = random.choice(steps) * grid
+        return round(chosen) / grid if math.isfinite(chosen) else 0.0
+
+    def _mutated_text(self, value: str, texts: Texts | None, seen: Sequence[object]) -> str:
+        """Return a small mutation of a string, within its template if it has one."""
+        random = self.random
+        characters = sorted(texts.characters if texts is not None else value) or sorted(value) or ["a"]
+        templated = texts is not None and texts.template is not None
+        if random.random() < (0.8 if templated else 0.5) and (templated or STRUCTURED.search(value)):
+            return self._same_template(value, characters)
+        if random.random() < 0.2 and (changed := self._number_inside(value)) is not None:
+            return changed
+        start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
+        if texts is not None and texts.brackets and random.random() < 0.7:
+            opening = random.choice(texts.brackets)
+            closing = BRACKETS[opening]
+            steps = [
+                value[:start] + opening + value[start:end] + closing + value[end:],
+                value[:start] + opening + closing + value[start:],
+                opening + value + closing,
+                value.replace(opening + closing, "", 1),
+                value + value,
+            ]
+            return random.choice(steps)
+        other = random.choice([text for text in (*seen, *self._literals) if isinstance(text, str)] or [value])
+        one = random.choice(sorted(value) if value and random.random() < 0.5 else characters)
+        steps = [
+            value[:end] + one * random.randint(1, 4) + value[end:],
+            value[:start] + one + value[start + 1 :],
+            value[:start] + value[start + 1 :],
+            value[:end] + value[start:],
+            value[:start] + value[end:],
+            value + other,
+            value[start:] + value[:start],
+            value[::-1],
+            value + value[::-1],
+            value.swapcase(),
+        ]
+        if " " in value:
+            parts = value.split(" ")
+            random.shuffle(parts)
+            steps += [" ".join(parts), " ".join(parts[:-1]), " ".join((*parts, random.choice(parts)))]
+        return random.choice(steps)
+
+    def _same_template(self, value: str, characters: Sequence[str]) -> str:
+        """Replace letters and digits and keep every other character."""
+        if self.random.random() < 0.5 and (changed := self._number_inside(value)) is not None:
+            return changed
+        digits = [char for char in characters if char.isdigit()] or ["0", "1"]
+        letters = [char for char in characters if char.isalpha()] or ["a", "b"]
+        share = self.random.choice((0.1, 0.5))
+        return "".join(
+            self.random.choice(digits if char.isdigit() else letters)
+            if char.isalnum() and self.random.random() < share
+            else char
+            for char in value
+        )
+
+    def _number_inside(self, value: str) -> str | None:
+        """Replace one of the numbers in a string, mostly by small numbers and known limits."""
+        places = list(re.finditer(r"\d+", value))
+        if not places:
+            return None
+        random, place = self.random, self.random.choice(places)
+        known = [item for item in self._literals if type(item) is int and 0 <= item < 10**9]
+        near = int(place.group()[:15]) + random.choice((-1, 1))
+        numbers = [0, 1, near, random.randint(0, 99)]
+        numbers += [random.choice(known) + random.choice((-1, 0, 1))] * 2 if known else []
+        return _with_number(value, place, max(0, random.choice(numbers)))
+
+    def _mutated_items(self, items: list[object], shape: ValueShape, depth: int) -> list[object]:
+        random, inside = self.random, shape.items
+        item_shape = inside.item if inside is not None else shape
+        place = random.randint(0, len(items))
+        at = min(place, len(items) - 1)
+        seen = (*items, *(item_shape.seen or (0,)))
+        if shape.columns is not None and items:
+            column = shape.columns[at] if at < len(shape.columns) else item_shape
+            items[at] = self.mutated(items[at], column, (items[at],), depth + 1)
+            return items
+        step = random.randrange(10)
+        if step <= 1 and items:
+            items[at] = self.mutated(items[at], item_shape, seen, depth + 1)
+        elif step == 2 and items:
+            del items[at]
+        elif step == 3:
+            items.insert(place, self.pick(seen))
+        elif step == 4:
+            items.insert(place, self.fresh(item_shape, depth + 1))
+        elif step == 5:
+            random.shuffle(items)
+        elif step == 6 and items:
+            items.insert(place, random.choice(items))
+        elif step == 7:
+            items = [self.mutated(item, item_shape, seen, depth + 1) for item in items]
+        elif step == 8:
+            items.reverse()
+        else:
+            items = items[: max(1, place)]
+        if inside is not None and inside.ascending:
+            items.sort(key=_sort_key)
+        return items[:MAX_ITEMS]
+
+    def _mutated_dict(
+        self, value: Mapping[object, object], shape: ValueShape, depth: int
+    ) -> dict[object, object]:
+        changed, keys = dict(value), list(value)
+        if shape.keys is None or shape.values is None:
+            return changed
+        step = self.random.randrange(4) if keys else 3
+        if step == 3:
+            key, item = self.fresh(shape.keys.item, depth + 1), self.fresh(shape.values.item, depth + 1)
+        else:
+            old = self.random.choice(keys)
+            key, item = old, changed.pop(old)
+            if step == 0:
+                return changed
+            if step == 1:
+                item = self.mutated(item, shape.values.item, tuple(value.values()), depth + 1)
+            else:
+                key = self.mutated(key, shape.keys.item, tuple(keys), depth + 1)
+        return {**changed, key: item} if _hashable(key) else changed
 
 
-def _item(shape: ValueShape, random: Random) -> object:
-    return fresh(shape.items.item, random) if shape.items is not None else 0
+_KINDS: Mapping[str, Callable[[Iterable[object]], object]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+}
+
+
+def _sort_key(value: object) -> tuple[str, float, str]:
+    if isinstance(value, bool | int | float):
+        return "number", float(value), ""
+    return type(value).__name__, 0.0, str(value)
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

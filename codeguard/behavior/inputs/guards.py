@@ -9,14 +9,16 @@ an element set to the value, arithmetic undone.
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
+from codeguard.behavior.source.constants import Constants
 from codeguard.behavior.source.definitions import Function, unparse
-from codeguard.corpus.syntax import variables_in
+from codeguard.syntax.constants import UnknownValueError
 
 MAX_GUARDS = 60
 MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
@@ -53,52 +55,116 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Conditions that together lead to a branch, as far as an input can be derived from them."""
+    """Conditions that together lead to a branch; `aliases` are the locals that are one expression each."""
 
     conditions: tuple[Condition, ...]
-    text: str
+    aliases: Mapping[str, ast.expr]
 
     @property
     def constants(self) -> tuple[object, ...]:
         """The constants that are compared with, and the constants inside the compared expressions."""
-        inner = (value for condition in self.conditions for value in literals_of(condition.subject))
+        inner = (value for condition in self.conditions for value in Constants().literals(condition.subject))
         return (*(condition.constant for condition in self.conditions), *inner)
+
+    def inputs(self, base: Slots) -> Iterator[Slots]:
+        """Yield arguments, made from `base`, that satisfy the conditions or lie at their boundary."""
+        rows: list[Slots] = [dict(base)]
+        for item in self.conditions:
+            made = [
+                found
+                for row in rows
+                for value in _targets(item)
+                for found in self._with_value(item.subject, value, row, item.operator)
+            ]
+            rows = made[:MAX_ROWS] or rows
+        yield from (row for row in rows if row != base)
+
+    def not_satisfied(self) -> Iterator[Guard]:
+        """Yield the guard with one constant changed; inputs for it do not satisfy the original guard."""
+        for index, condition in enumerate(self.conditions):
+            for moved in nearby(condition.constant):
+                changed = replace(condition, constant=moved)
+                conditions = (*self.conditions[:index], changed, *self.conditions[index + 1 :])
+                yield replace(self, conditions=conditions)
+
+    def _with_value(
+        self, subject: ast.expr, value: object, slots: Slots, sign: str = _EQUAL, depth: int = 0
+    ) -> Iterator[Slots]:
+        """Yield arguments for which an expression over parameters takes a value."""
+        if depth > MAX_NESTED:
+            return
+        solve = partial(self._with_value, depth=depth + 1)
+        match subject:
+            case ast.Name(name) if name in slots:
+                yield {**slots, name: _combined(slots[name], value, sign)}
+            case ast.Name(name) if name in self.aliases:
+                yield from solve(self.aliases[name], value, slots, sign)
+            case ast.Call(ast.Name("len" | "sum" | "max" | "min" as function), [argument]) if (
+                name := self._slot(argument, slots)
+            ):
+                yield from ({**slots, name: made} for made in _summing_to(function, slots[name], value))
+            case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
+                for other in (value, *_read(value)):
+                    yield from solve(argument, other, slots)
+            case ast.Call(ast.Attribute(value=owner, attr=method), []) if method in _SAME_TEXT:
+                yield from solve(owner, value, slots, sign)
+            case ast.Call(ast.Attribute(value=owner, attr="count"), [ast.Constant(item)]) if (
+                name := self._slot(owner, slots)
+            ):
+                yield from ({**slots, name: made} for made in _counting(slots[name], item, value))
+            case ast.Subscript(value=owner, slice=part) if name := self._slot(owner, slots):
+                yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
+            case ast.BinOp(left, kind, right):
+                is_square = unparse(left) == unparse(right)
+                for part, other, is_left in ((left, right, True), (right, left, False)):
+                    for wanted in _undone(type(kind), value, other, is_left, is_square):
+                        yield from solve(part, wanted, slots, sign)
+            case ast.UnaryOp(ast.USub(), operand) if isinstance(value, int | float):
+                yield from solve(operand, -value, slots, sign)
+            case ast.Tuple(parts) if isinstance(value, tuple) and len(parts) == len(value):
+                rows = [slots]
+                for inner, item in zip(parts, value, strict=True):
+                    rows = [made for row in rows for made in solve(inner, item, row)]
+                yield from rows
+
+    def _slot(self, node: ast.expr, slots: Slots) -> str:
+        """Return the parameter that an expression is, directly or under another name; "" if it is none."""
+        for _ in range(MAX_NESTED):
+            if not isinstance(node, ast.Name):
+                return ""
+            if node.id in slots:
+                return node.id
+            node = self.aliases.get(node.id, ast.Constant(None))
+        return ""
 
 
 def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | None = None) -> list[Guard]:
     """Return the guards of a function; `parameters` are the names that a caller fills."""
-    known = {**(constants_of(module) if module is not None else {}), **constants_of(node)}
-    known = {name: value for name, value in known.items() if name not in parameters}
-    aliases = _aliases(node, frozenset(parameters))
+    known = Constants(*([module] if module is not None else []), node, hidden=parameters)
+    aliases = _aliases(node)
     found: dict[str, Guard] = {}
     for tests in _paths(node.body, ()):
         for part in _alternatives(list(tests), 0):
-            made = [_condition(_inlined(test, aliases), frozenset(parameters), known) for test in part]
-            conditions = tuple(item for item in made if item is not None)
-            text = " and ".join(map(unparse, part))
+            conditions = tuple(item for test in part if (item := _condition(test, known)) is not None)
             if conditions:
-                found.setdefault(text, Guard(conditions, text))
+                found.setdefault(" and ".join(map(unparse, part)), Guard(conditions, aliases))
         if len(found) >= MAX_GUARDS:
             break
     return list(found.values())[:MAX_GUARDS]
 
 
-def _aliases(node: Function, parameters: frozenset[str]) -> dict[str, ast.expr]:
+def _aliases(node: Function) -> dict[str, ast.expr]:
     """Return the locals that are one expression each, and loop variables as elements of the iterable."""
-    bound: dict[str, list[ast.expr | None]] = {}
+    bound: dict[str, list[ast.expr]] = {}
     for child in ast.walk(node):
         match child:
             case ast.Assign([ast.Name(name)], value) | ast.NamedExpr(ast.Name(name), value):
                 bound.setdefault(name, []).append(value)
             case ast.AugAssign(target=ast.Name(name)):
-                bound.setdefault(name, []).append(None)
+                bound.setdefault(name, []).extend([child.target, child.value])
             case ast.For(ast.Name(name), rows) | ast.comprehension(ast.Name(name), rows):
                 bound.setdefault(name, []).append(ast.Subscript(rows, ast.Constant(0), ast.Load()))
-    return {
-        name: values[0]
-        for name, values in bound.items()
-        if name not in parameters and len(values) == 1 and values[0] is not None
-    }
+    return {name: values[0] for name, values in bound.items() if len(values) == 1}
 
 
 def _paths(nodes: Sequence[ast.AST], tests: tuple[ast.expr, ...]) -> Iterator[tuple[ast.expr, ...]]:
@@ -153,27 +219,7 @@ def _alternatives(tests: list[ast.expr], depth: int) -> Iterator[list[ast.expr]]
     yield tests
 
 
-class _Inliner(ast.NodeTransformer):
-    def __init__(self, aliases: Mapping[str, ast.expr]) -> None:
-        self.aliases = aliases
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.aliases.get(node.id, node)
-
-
-def _inlined(test: ast.expr, aliases: Mapping[str, ast.expr]) -> ast.expr:
-    """Replace locals by their expressions, a few levels deep."""
-    for _ in range(4):
-        if not variables_in(test) & aliases.keys():
-            break
-        try:
-            test = _Inliner(aliases).visit(ast.parse(unparse(test), mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            break
-    return test
-
-
-def _condition(test: ast.expr, parameters: frozenset[str], known: Mapping[str, object]) -> Condition | None:
+def _condition(test: ast.expr, known: Constants) -> Condition | None:
     """Read a test as a condition; negation is ignored, because both sides of a branch are of interest."""
     match test:
         case ast.Call(ast.Attribute(value=subject, attr=method), [other]) if method in _METHODS:
@@ -182,36 +228,17 @@ def _condition(test: ast.expr, parameters: frozenset[str], known: Mapping[str, o
             sides, name = (left, other), _OPERATORS[type(sign)]
         case _:
             return None
-    values: list[object] = []
-    for side in sides:
-        try:
-            values.append(UnknownError if variables_in(side) & parameters else fold(side, known))
-        except UnknownError:
-            values.append(UnknownError)
-    first, second = values
-    if second is not UnknownError and first is UnknownError:
-        return Condition(sides[0], name, second)
-    if first is not UnknownError and second is UnknownError:
-        return Condition(sides[1], _CONTAINS if name == _IN else name, first)
-    return None
-
-
-def inputs_satisfying(guard: Guard, base: Slots) -> Iterator[Slots]:
-    """Yield arguments, made from `base`, that satisfy a guard's conditions or lie at their boundary."""
-    rows: list[Slots] = [dict(base)]
-    for item in guard.conditions:
-        made = [
-            found
-            for row in rows
-            for value in _targets(item)
-            for found in _with_value(item.subject, value, row, item.operator)
-        ]
-        rows = made[:MAX_ROWS] or rows
-    yield from (row for row in rows if row != base)
+    found = []
+    for side, subject in (sides, sides[::-1]):
+        with contextlib.suppress(UnknownValueError):
+            found.append((subject, known.fold(side)))
+    if len(found) != 1:
+        return None
+    subject, constant = found[0]
+    return Condition(subject, _CONTAINS if name == _IN and subject is sides[1] else name, constant)
 
 
 def _targets(condition: Condition) -> list[object]:
-    """Return the values that the subject of a condition should take."""
     constant = condition.constant
     if condition.operator == _IN and isinstance(constant, str):
         return [constant, constant[:1], constant[-1:]]
@@ -224,42 +251,6 @@ def _targets(condition: Condition) -> list[object]:
         beside = [math.nextafter(constant, math.inf), math.nextafter(constant, -math.inf)]
         return [constant, *beside, constant + 1.0, constant - 1.0]
     return [constant]
-
-
-def _with_value(subject: ast.expr, value: object, slots: Slots, sign: str) -> Iterator[Slots]:
-    """Yield arguments for which an expression over parameters takes a value."""
-    match subject:
-        case ast.Name(name) if name in slots:
-            yield {**slots, name: _combined(slots[name], value, sign)}
-        case ast.Call(ast.Name(function), [ast.Name(name)]) if name in slots and function in (
-            "len",
-            "sum",
-            "max",
-            "min",
-        ):
-            yield from ({**slots, name: made} for made in _summing_to(function, slots[name], value))
-        case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
-            for other in (value, *_read(value)):
-                yield from _with_value(argument, other, slots, _EQUAL)
-        case ast.Call(ast.Attribute(value=owner, attr=method), []) if method in _SAME_TEXT:
-            yield from _with_value(owner, value, slots, sign)
-        case ast.Call(ast.Attribute(value=ast.Name(name), attr="count"), [ast.Constant(item)]) if (
-            name in slots
-        ):
-            yield from ({**slots, name: made} for made in _counting(slots[name], item, value))
-        case ast.Subscript(value=ast.Name(name), slice=part) if name in slots:
-            yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
-        case ast.BinOp(left, kind, right):
-            for part, other, is_left in ((left, right, True), (right, left, False)):
-                for wanted in _undone(type(kind), value, other, is_left, unparse(left) == unparse(right)):
-                    yield from _with_value(part, wanted, slots, sign)
-        case ast.UnaryOp(ast.USub(), operand) if isinstance(value, int | float):
-            yield from _with_value(operand, -value, slots, sign)
-        case ast.Tuple(parts) if isinstance(value, tuple) and len(parts) == len(value):
-            rows = [slots]
-            for inner, item in zip(parts, value, strict=True):
-                rows = [made for row in rows for made in _with_value(inner, item, row, _EQUAL)]
-            yield from rows
 
 
 def _combined(old: object, value: object, sign: str) -> object:
@@ -311,11 +302,10 @@ def _counting(current: object, item: object, count: object) -> Iterator[object]:
 
 
 def _with_part(current: object, part: ast.expr, value: object) -> Iterator[object]:
-    """Yield a sequence or mapping with an item or a slice replaced; short sequences are extended."""
     try:
         bounds = [part.lower, part.upper] if isinstance(part, ast.Slice) else [part]
-        low, *rest = [None if item is None else fold(item) for item in bounds]
-    except UnknownError:
+        low, *rest = [None if item is None else Constants().fold(item) for item in bounds]
+    except UnknownValueError:
         return
     if isinstance(current, dict):
         yield {**current, low: value}
@@ -349,8 +339,8 @@ def _undone(
     if square and kind is ast.Mult and 0 <= value < 1e12:
         yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
     try:
-        constant = fold(other)
-    except UnknownError:
+        constant = Constants().fold(other)
+    except UnknownValueError:
         return
     if isinstance(constant, bool) or not isinstance(constant, int | float):
         return
@@ -371,15 +361,6 @@ def _undone(
                 yield wanted
         except (ArithmeticError, TypeError, ValueError):
             continue
-
-
-def guards_not_satisfied(guard: Guard) -> Iterator[Guard]:
-    """Yield the guard with one constant changed; inputs for it do not satisfy the original guard."""
-    for index, condition in enumerate(guard.conditions):
-        for moved in nearby(condition.constant):
-            changed = replace(condition, constant=moved)
-            conditions = (*guard.conditions[:index], changed, *guard.conditions[index + 1 :])
-            yield replace(guard, conditions=conditions)
 
 
 def nearby(value: object) -> Iterator[object]:

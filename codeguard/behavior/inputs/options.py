@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.source.constants import UnknownError, fold
-from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
+from codeguard.behavior.inputs.generation import Arguments
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Parameter, unparse
+from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Example
+from codeguard.corpus.syntax import unqualified_name
 
 MAX_VALUES = 7
 MAX_BASES = 12
@@ -106,53 +107,43 @@ def _filled(
     options: Sequence[OptionalParameter], chosen: Mapping[OptionalParameter, str], base: Example
 ) -> Filled | None:
     """Return a call with optional parameters set; None if it cannot be written."""
-    tree = parse_or_none(base.expression)
-    call = next((node for node in ast.walk(tree) if _calls(node, base.callee)), None) if tree else None
-    if tree is None or not isinstance(call, ast.Call):
+    try:
+        tree = ast.parse(base.expression)
+        values = {
+            item: ast.parse(text, mode="eval").body for item, text in chosen.items() if text != LEFT_OUT
+        }
+        defaults = {item: ast.parse(item.parameter.default or "None", mode="eval").body for item in options}
+    except PARSE_ERRORS:
         return None
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        keyword.arg is None for keyword in call.keywords
-    ):
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    call = next((node for node in calls if unqualified_name(node.func) == base.callee), None)
+    if call is None or any(isinstance(item, ast.Starred) for item in call.args):
         return None
-    texts = [unparse(argument) for argument in call.args]
-    named = {keyword.arg: unparse(keyword.value) for keyword in call.keywords if keyword.arg}
-    dropped = {option for option, value in chosen.items() if value == LEFT_OUT}
-    for option in dropped:
+    args, named = list(call.args), {item.arg: item.value for item in call.keywords if item.arg}
+    if len(named) < len(call.keywords):
+        return None
+    for option in chosen.keys() - values.keys():
         named.pop(option.parameter.name, None)
-        if option.place is not None:
-            texts = texts[: option.place]
-    chosen = {option: value for option, value in chosen.items() if option not in dropped}
-    given, used = len(texts), list(chosen)
-    last = max((option.place for option in chosen if option.place is not None), default=-1)
+        args = args if option.place is None else args[: option.place]
+    used = dict.fromkeys(values)
+    last = max((option.place for option in values if option.place is not None), default=-1)
     for option in options:
-        if option.place is not None and given <= option.place <= last:
-            if len(texts) < option.place:
-                return None  # a required one is given by keyword
-            texts.append(chosen.get(option, named.pop(option.parameter.name, option.parameter.default)))
-            named.pop(option.parameter.name, None)
-            used.append(option)
-    for option, value in chosen.items():
-        if option.place is None:
-            named[option.parameter.name] = value
-        elif option.place < given:
-            texts[option.place] = value
-    written = parse_or_none(f"f({', '.join([*texts, *(f'{key}={value}' for key, value in named.items())])})")
-    if written is None or not isinstance(written.body[0], ast.Expr):
-        return None
-    changed = written.body[0].value
-    assert isinstance(changed, ast.Call)
-    call.args, call.keywords = changed.args, changed.keywords
+        name, value = option.parameter.name, values.get(option)
+        if option.place is None and value is not None:
+            named[name] = value
+        elif option.place is None or option.place > last:
+            continue
+        elif option.place < len(args):
+            args[option.place] = value or args[option.place]
+        elif option.place > len(args):
+            return None  # a required one is given by keyword
+        else:
+            args.append(value or named.get(name, defaults[option]))
+            named.pop(name, None)
+            used[option] = None
+    call.args, call.keywords = args, [ast.keyword(name, value) for name, value in named.items()]
     text = unparse(ast.fix_missing_locations(tree))
-    return Filled(replace(base, expression=text, expected=None), tuple(dict.fromkeys(used))) if text else None
-
-
-def _calls(node: ast.AST, name: str) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    return (isinstance(function, ast.Name) and function.id == name) or (
-        isinstance(function, ast.Attribute) and function.attr == name
-    )
+    return Filled(replace(base, expression=text, expected=None), tuple(used)) if text else None
 
 
 def share_options(given: int, own: Sequence[Parameter], trusted: Sequence[Parameter]) -> bool:
@@ -178,33 +169,26 @@ def has_option(parameters: Sequence[Parameter], option: OptionalParameter) -> bo
     )
 
 
-def _values(parameter: Parameter, node: Function) -> Iterator[str]:
-    found: list[str] = []
-    compared = list(_compared(parameter.name, node))
-    try:
-        default = fold(ast.parse(parameter.default, mode="eval").body)
-        known = True
-    except (UnknownError, SyntaxError, ValueError):
-        default, known = None, False
+def _values(parameter: Parameter, node: Function) -> list[str]:
+    default = value_of(parameter.default)
+    compared, found = list(_compared(parameter.name, node)), list[object]()
     if is_called(parameter, node):
-        found += CALLABLES
-    elif isinstance(default, bool):
-        found += [repr(not default)]
+        return [*compared, *CALLABLES]
+    if isinstance(default, bool):
+        found = [not default]
     elif isinstance(default, int):
-        found += [repr(value) for value in (default + 1, 0, 1, 2, default - 1, 3)]
+        found = [default + 1, 0, 1, 2, default - 1, 3]
     elif isinstance(default, float):
-        found += [repr(value) for value in (default + 1.0, default / 2, 2.5)]
+        found = [default + 1.0, default / 2, 2.5]
     elif isinstance(default, str):
-        found += compared + [repr(value) for value in (default + default, "", ",", "x", " ")]
-        compared = []
+        found = [default + default, "", ",", "x", " "]
     else:
-        found += [
-            value for hint, values in BY_HINT.items() if hint in parameter.annotation for value in values
+        compared += [
+            text for hint, texts in BY_HINT.items() if hint in parameter.annotation for text in texts
         ]
-        found += ANYTHING
-    for text in dict.fromkeys([*compared, *found]):
-        if text != parameter.default or not known:
-            yield text
+        compared += ANYTHING
+    texts = dict.fromkeys([*compared, *map(repr, found)])
+    return [text for text in texts if text != parameter.default]
 
 
 def is_called(parameter: Parameter, node: Function) -> bool:
@@ -218,7 +202,6 @@ def is_called(parameter: Parameter, node: Function) -> bool:
 
 
 def _compared(name: str, node: Function) -> Iterator[str]:
-    """Yield the constants that a body compares a parameter with."""
     for child in ast.walk(node):
         if isinstance(child, ast.Compare) and isinstance(child.left, ast.Name) and child.left.id == name:
             for other in child.comparators:

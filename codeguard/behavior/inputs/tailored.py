@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,20 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, key_of, parts_of, until_error
 from codeguard.behavior.inputs.guards import (
     Guard,
-    Slots,
-    guards_not_satisfied,
     guards_of,
-    inputs_satisfying,
     nearby,
 )
-from codeguard.behavior.inputs.pools import Arguments, until_error
-from codeguard.behavior.inputs.shapes import ValueShape, shape_type
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
+from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
 
@@ -60,35 +56,36 @@ def tailored_inputs(
     count: int,
 ) -> list[Tailored]:
     """Return up to `count` inputs, those derived from guards first."""
-    known = known_literals(reference, examples)
-    literals = own_literals(candidate, known)
-    found: dict[str, Tailored] = {}
+    known = _known_literals(reference, examples)
+    literals = _own_literals(candidate, known)
+    bases = sorted(examples, key=lambda call: -len(repr(call)))[:MAX_BASES]
+    general = generate(examples, domain, random, count // 3, literals) if literals else iter(())
     sources = (
-        _guard_inputs(candidate, examples, known, domain),
-        _literal_inputs(examples, domain, literals),
-        _inputs_in_domain(examples, domain, random, literals, count // 3),
+        _guard_inputs(candidate, bases, known, domain),
+        _literal_inputs(bases, domain, literals),
+        (Tailored(args, kwargs, False, True, False, list) for args, kwargs in general),
     )
-    for source in sources:
-        for made in until_error(source):
-            found.setdefault(repr((made.args, sorted(made.kwargs.items()))), made)
-            if len(found) >= count:
-                return list(found.values())
+    found: dict[str, Tailored] = {}
+    for made in itertools.chain.from_iterable(map(until_error, sources)):
+        found.setdefault(key_of((made.args, made.kwargs)), made)
+        if len(found) >= count:
+            break
     return list(found.values())
 
 
-def own_literals(candidate: CandidateFunction, known: frozenset[str]) -> list[object]:
+def _own_literals(candidate: CandidateFunction, known: frozenset[str]) -> list[object]:
     """Return the constants of the candidate that the reference and its examples do not contain."""
     tree = parse_or_none(candidate.runnable.source)
     if tree is None:
         return []
     found: dict[str, object] = {}
-    for value in literals_of(tree, constants_of(tree)):
-        if is_magic(value, known):
+    for value in literals_of(tree):
+        if _is_magic(value, known):
             found.setdefault(repr(value), value)
     return list(found.values())[:MAX_LITERALS]
 
 
-def is_magic(value: object, known: frozenset[str]) -> bool:
+def _is_magic(value: object, known: frozenset[str]) -> bool:
     """Return whether a function of this purpose has no reason to contain a constant."""
     if value is None or isinstance(value, bool) or repr(value) in known:
         return False
@@ -97,130 +94,83 @@ def is_magic(value: object, known: frozenset[str]) -> bool:
     if isinstance(value, str | bytes):
         return len(value) > 1
     if isinstance(value, list | tuple | set | frozenset):
-        return len(value) > 1 or any(is_magic(item, known) for item in value)
+        return len(value) > 1 or any(_is_magic(item, known) for item in value)
     return isinstance(value, dict) and bool(value)
 
 
-def known_literals(reference: Reference, examples: Sequence[Arguments]) -> frozenset[str]:
+def _known_literals(reference: Reference, examples: Sequence[Arguments]) -> frozenset[str]:
     """Return the constants of the trusted function, its docstring and its examples, as text."""
     known: set[str] = set()
     tree = parse_or_none(reference.runnable.source)
     if tree is not None:
-        known.update(repr(value) for value in literals_of(tree, constants_of(tree)))
+        known.update(repr(value) for value in literals_of(tree))
     text = reference.definition.docstring
     for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text):
-        try:
-            known.add(repr(fold(ast.parse(number, mode="eval").body)))
-        except (UnknownError, SyntaxError, ValueError):
-            continue
+        with contextlib.suppress(NotPlainError):
+            known.add(repr(read_literal(number)))
     known.update(repr(quoted) for _, quoted in re.findall(r"(['\"])(.*?)\1", text))
     for args, kwargs in examples:
         for value in (*args, *kwargs.values()):
-            known.update(repr(part) for part in _parts(value, 0))
+            known.update(map(repr, parts_of(value)))
     return frozenset(known)
 
 
-def _parts(value: object, depth: int) -> Iterator[object]:
-    yield value
-    if isinstance(value, list | tuple | set | frozenset) and depth < 6:
-        for item in value:
-            yield from _parts(item, depth + 1)
-
-
 def _guard_inputs(
-    candidate: CandidateFunction, examples: Sequence[Arguments], known: frozenset[str], domain: Domain
+    candidate: CandidateFunction, bases: Sequence[Arguments], known: frozenset[str], domain: Domain
 ) -> Iterator[Tailored]:
-    """Yield inputs that satisfy the candidate's guards."""
-    names = [
-        parameter.name for parameter in candidate.definition.parameters if parameter.kind == "positional"
-    ]
-    tree = parse_or_none(candidate.runnable.source)
-    guards = guards_of(candidate.runnable.node, names, tree)
-    guards.sort(key=lambda guard: not any(is_magic(value, known) for value in guard.constants))
-    for guard in guards:
-        magic = any(is_magic(value, known) for value in guard.constants)
+    """Yield inputs that satisfy the candidate's guards, made from the largest examples."""
+    names = [item.name for item in candidate.definition.parameters if item.kind == "positional"]
+    guards = guards_of(candidate.runnable.node, names, parse_or_none(candidate.runnable.source))
+    magic = {id(guard): any(_is_magic(value, known) for value in guard.constants) for guard in guards}
+    for guard in sorted(guards, key=lambda guard: not magic[id(guard)]):
         ordered = any(condition.operator == "<" for condition in guard.conditions)
-        for base in largest_examples(examples, MAX_BASES):
+        for base in bases:
             variants = partial(_guard_variants, guard, base, names)
             for args, kwargs in _rows(guard, base, names):
-                yield Tailored(args, kwargs, magic, domain.admits(args, kwargs), ordered, variants)
+                inside = domain.admits(args, kwargs)
+                yield Tailored(args, kwargs, magic[id(guard)], inside, ordered, variants)
 
 
 def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Arguments]:
     args, kwargs = base
-    slots: Slots = dict(zip(names, args, strict=False))
-    slots.update(kwargs)
-    for row in inputs_satisfying(guard, slots):
-        yield (
-            tuple(row[name] for name in names[: len(args)]),
-            {name: row.get(name, kwargs[name]) for name in kwargs},
-        )
+    for row in guard.inputs({**dict(zip(names, args, strict=False)), **kwargs}):
+        yield tuple(row[name] for name in names[: len(args)]), {name: row[name] for name in kwargs}
 
 
 def _guard_variants(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
-    found = [base]
-    for shut in guards_not_satisfied(guard):
-        found.extend(itertools.islice(_rows(shut, base, names), 4))
-    return found[:MAX_TWINS]
-
-
-def largest_examples(examples: Sequence[Arguments], count: int) -> list[Arguments]:
-    """Return `count` examples, the largest first: they keep most of their structure if one part changes."""
-    return sorted(examples, key=lambda call: -len(repr(call)))[:count]
+    made = (itertools.islice(_rows(shut, base, names), 4) for shut in guard.not_satisfied())
+    return [base, *itertools.chain.from_iterable(made)][:MAX_TWINS]
 
 
 def _literal_inputs(
-    examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
+    bases: Sequence[Arguments], domain: Domain, literals: Sequence[object]
 ) -> Iterator[Tailored]:
     """Yield examples with an argument, or an element of one, replaced by a literal of the candidate."""
-    for literal in literals:
-        for base in largest_examples(examples, MAX_BASES):
-            for position in range(min(len(base[0]), len(domain.shapes))):
-                for way, (args, kwargs) in enumerate(_replaced(base, position, literal, domain)):
-                    variants = partial(_literal_variants, base, position, literal, way, domain)
-                    yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, variants)
-
-
-def _replaced(base: Arguments, position: int, literal: object, domain: Domain) -> Iterator[Arguments]:
-    args, kwargs = base
-    for changed in _with_literal(args[position], literal, domain.shapes[position]):
-        yield (*args[:position], changed, *args[position + 1 :]), kwargs
+    for literal, base in itertools.product(literals, bases):
+        for place in range(min(len(base[0]), len(domain.shapes))):
+            for way, (args, kwargs) in enumerate(_with_literal(base, place, literal, domain)):
+                variants = partial(_literal_variants, base, place, literal, way, domain)
+                yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, variants)
 
 
 def _literal_variants(
-    base: Arguments, position: int, literal: object, way: int, domain: Domain
+    base: Arguments, place: int, literal: object, way: int, domain: Domain
 ) -> list[Arguments]:
-    found = [base]
-    for moved in nearby(literal):
-        found.extend(itertools.islice(_replaced(base, position, moved, domain), way, way + 1))
-    return found[:MAX_TWINS]
+    made = (_with_literal(base, place, moved, domain) for moved in nearby(literal))
+    rows = itertools.chain.from_iterable(itertools.islice(row, way, way + 1) for row in made)
+    return [base, *rows][:MAX_TWINS]
 
 
-def _with_literal(value: object, literal: object, shape: ValueShape) -> Iterator[object]:
-    kind = shape_type(literal)
+def _with_literal(base: Arguments, place: int, literal: object, domain: Domain) -> Iterator[Arguments]:
+    (args, kwargs), shape, kind = base, domain.shapes[place], type(literal).__name__
+    value, made = args[place], list[object]()
     if kind in shape.kinds:
-        yield literal
-    elif kind == "int" and "float" in shape.kinds and isinstance(literal, int):
-        yield float(literal)
+        made.append(literal)
+    elif isinstance(literal, int) and kind == "int" and "float" in shape.kinds:
+        made.append(float(literal))
     if isinstance(literal, str) and isinstance(value, str) and value:
-        yield literal + value
-        yield value + literal
-    inside = shape.items
-    if (
-        inside is not None
-        and isinstance(value, list | tuple)
-        and kind in inside.item.kinds
-        and shape.columns is None
-    ):
-        yield type(value)([literal])
-        yield type(value)([*value, literal])
-        yield type(value)([literal, *value[1:]])
-
-
-def _inputs_in_domain(
-    examples: Sequence[Arguments], domain: Domain, random: Random, literals: Sequence[object], count: int
-) -> Iterator[Tailored]:
-    """Yield inputs inside the domain that are made with the candidate's literals."""
-    if literals:
-        for args, kwargs in generate(examples, domain, random, count, literals):
-            yield Tailored(args, kwargs, False, True, False, list)
+        made += [literal + value, value + literal]
+    is_item = shape.items is not None and kind in shape.items.item.kinds and shape.columns is None
+    if is_item and isinstance(value, list | tuple):
+        made += map(type(value), ([literal], [*value, literal], [literal, *value[1:]]))
+    yield from (((*args[:place], changed, *args[place + 1 :]), kwargs) for changed in made)

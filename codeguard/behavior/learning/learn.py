@@ -11,16 +11,16 @@ from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.learning.samples import Privacy, Sample, SampledExample, observation_of, samples_of
-from codeguard.behavior.learning.selection import KEPT, Confirmed, confirm, select
+from codeguard.behavior.learning.selection import KEPT, confirm, select
 from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.behavior.specs.library import SpecLibrary
-from codeguard.behavior.specs.recorded import (
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.specs.toml import (
     merged_specs,
     recorded_specs,
     recorded_specs_text,
 )
-from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, Runs, Steps, drive, metered
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import discover, read_file
@@ -184,22 +184,18 @@ class Learner:
                     new.append(Spec(name, (), "", tuple(cases), "recorded", reference.path))
             progress("running recorded calls in the sandbox", start + len(part), len(work))
         specs = self._limited(merged_specs(old, new, self._most))
-        with_examples = {key for key, reference in by_key.items() if reference.written}
-        stale = self._stale(old, by_key)
+        shown = {key for key, reference in by_key.items() if reference.written}
+        before, after = (shown | {spec.key for spec in part if spec.key in by_key} for part in (old, specs))
         return Learned(
             path=tree.output,
             text=recorded_specs_text(specs) if specs else "",
             functions=len(by_key),
             called=sum(key in by_key for key in samples),
-            before=len(
-                with_examples | {(spec.path, spec.name) for spec in old if (spec.path, spec.name) in by_key}
-            ),
-            after=len(
-                with_examples | {(spec.path, spec.name) for spec in specs if (spec.path, spec.name) in by_key}
-            ),
+            before=len(before),
+            after=len(after),
             cases=_count(specs),
             new=_count(specs) - _count(old),
-            stale=stale,
+            stale=_count(spec for spec in old if spec.key not in by_key),
             private=self._private,
             unrepeatable=asked - repeatable,
             unfinished=unfinished,
@@ -229,12 +225,11 @@ class Learner:
         self, reference: Reference, observations: Sequence[SampledExample]
     ) -> Steps[tuple[list[Example], int]]:
         level = self._sandbox.level
-        kept: list[Confirmed] = yield from confirm(reference, observations, level, self._budget)
+        kept: list[SampledExample] = yield from confirm(reference, observations, level, self._budget)
         examples = yield from select(reference, kept, level, self._budget, self._most)
         return examples, len(kept)
 
     def _is_publishable(self, reference: Reference, example: Example) -> bool:
-        """Return whether the sandbox's result contains nothing private."""
         spec = Spec(reference.name, (), "", (example,), "", reference.path)
         if self._privacy.refuses_text(recorded_specs_text([spec])):
             self._private += 1
@@ -251,10 +246,6 @@ class Learner:
             most -= 1
             specs = [Spec(spec.name, (), "", spec.cases[:most], spec.origin, spec.path) for spec in specs]
         return tuple(specs)
-
-    def _stale(self, old: Sequence[Spec], by_key: Mapping[tuple[str, str], Reference]) -> int:
-        """Return the number of earlier recorded calls of functions that no longer exist."""
-        return sum(len(spec.cases) for spec in old if (spec.path, spec.name) not in by_key)
 
 
 def _count(specs: Iterable[Spec]) -> int:

@@ -7,10 +7,9 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, unparse
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
 from codeguard.behavior.specs.calls import NotPlainError, positional, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.secrets import entropy, find_secrets
@@ -20,7 +19,7 @@ MAX_LINE = 100_000
 MAX_SETUP_LINES = 12
 # Minimum length of a value that is a secret because of its parameter's or variable's name.
 LEAST_SECRET = 8
-_MADE = re.compile(r"made(\d+)_")
+_MADE, _OBJECT = re.compile(r"made(\d+)_"), re.compile(r"made\d+$")
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.ASCII)
 _SECRET_NAME = re.compile(
     r"pass(?:wd|word|phrase)?(?:$|_)|pwd|secret|token|(?:api|auth|access|private|signing|encryption)_?key|"
@@ -74,22 +73,14 @@ def samples_of(lines: Iterable[bytes]) -> Iterator[Sample]:
         if not line or len(line) > MAX_LINE:
             continue
         try:
-            row = ast.literal_eval(line.decode("ascii"))
-            path, name, _, target, args, kwargs, imports, setup, outcome, shown, kind, at, changed = row
+            path, name, target, args, kwargs, imports, setup, *rest = ast.literal_eval(line.decode("ascii"))
+            outcome, shown, kind, at, changed = rest
+            named = tuple((str(module), str(what)) for module, what in imports)
+            texts = [tuple(map(str, part)) for part in (args, kwargs, setup)]
             yield Sample(
-                str(path),
-                str(name),
-                _with_lambdas(str(target)),
-                tuple(_with_lambdas(str(text)) for text in args),
-                tuple(_with_lambdas(str(text)) for text in kwargs),
-                tuple((str(module), str(what)) for module, what in imports),
-                tuple(_with_lambdas(str(text)) for text in setup),
-                str(outcome),
-                str(shown),
-                str(kind),
-                int(at),
-                bool(changed),
-            )
+                str(path), str(name), str(target), texts[0], texts[1], named, texts[2],
+                str(outcome), str(shown), str(kind), int(at), bool(changed),
+            )  # fmt: skip
         except (*PARSE_ERRORS, TypeError):
             continue
 
@@ -138,39 +129,57 @@ def observation_of(sample: Sample, definition: Definition) -> SampledExample | N
     """Return the example that a sample makes; None if it cannot be written as one."""
     sample = _normalised(sample)
     owner = definition.owner.name if definition.owner is not None else ""
-    binding = definition.binding
-    args: Sequence[str] = sample.args
-    is_new = definition.name == "__new__"
-    if binding == "class" or is_new:
-        if tuple(args[:1]) != (owner,):
-            return None  # the object is of a subclass
-        args = args[1:]
-    kwargs, setup, target = sample.kwargs, sample.setup, sample.target
+    binding, is_new = definition.binding, definition.name == "__new__"
+    args, kwargs, target, lines = list(sample.args), sample.kwargs, sample.target, list(sample.setup)
+    if (binding == "class" or is_new) and args[:1] != [owner]:
+        return None  # the object is of a subclass
+    args = args[1:] if binding == "class" or is_new else args
     expected: Expected = None
-    if sample.outcome == "returned" and sample.shown:
-        try:
+    try:
+        if sample.outcome == "returned" and sample.shown:
             expected = Returns(read_literal(sample.shown))
-        except NotPlainError:
-            return None
-    if sample.outcome == "raised" and sample.shown:
-        expected = Raises(sample.shown)
-    plain = None
-    if binding != "instance" and not setup and not sample.imports and not sample.changed and not is_new:
-        plain = _plain_arguments(args, kwargs, definition)
-    if plain is not None and not (owner and sample.outcome == "built"):
-        return SampledExample(Example(*plain, expected), sample)
-    made = _expression(sample, definition, owner, args, kwargs, setup, target)
-    if made is None:
+        elif sample.outcome == "raised" and sample.shown:
+            expected = Raises(sample.shown)
+    except NotPlainError:
         return None
-    expression, lines = made
-    imports = list(_imports(sample.imports, owner or definition.name, (*lines, expression)))
+    is_built = sample.outcome == "built" or definition.name == "__init__"
+    is_plain = not (lines or sample.imports or sample.changed or is_new or is_built or binding == "instance")
+    plain = _plain_arguments(args, kwargs, definition) if is_plain else None
+    if plain is not None:
+        return SampledExample(Example(*plain, expected), sample)
+    watched: list[str] = []
+    if sample.changed:  # what the call changed is part of its result
+        expected = None
+        for place, text in enumerate([target, *args]):
+            if text[:1] in ("[", "{") or _OBJECT.match(text) or (not place and text):
+                name = text if text.isidentifier() else f"given{place}"
+                lines += [f"{name} = {text}"] if name != text else []
+                watched.append(name)
+                target, *args = [name if at == place else item for at, item in enumerate([target, *args])]
+        if not watched:
+            return None
+    call = f"({', '.join((*args, *kwargs))})"
+    if binding == "instance" and not is_built:
+        is_property = _is_property(definition)
+        if not target or (is_property and (args or kwargs)):
+            return None  # no object is known, or a property was assigned
+        expression = f"{target}.{definition.name}{'' if is_property else call}"
+    else:
+        names = [owner, "" if is_built else definition.name]
+        expression = f"{'.'.join(filter(None, names))}{call}"
+    if watched:
+        expression = f"({expression}, {', '.join(dict.fromkeys(watched))})"
     if len(lines) > MAX_SETUP_LINES:
         return None
+    imports = [
+        f"from {module} import {name}" if name else f"import {module}"
+        for module, name in sorted(set(sample.imports))
+        if name != (owner or definition.name)
+    ]
     text = "".join(f"{line}\n" for line in (*imports, *lines))
-    callee = definition.qualified_name
-    if sample.changed:
-        expected = None
-    return SampledExample(Example(None, {}, expected, "", expression, text, callee), sample)
+    return SampledExample(
+        Example(None, {}, expected, "", expression, text, definition.qualified_name), sample
+    )
 
 
 def _plain_arguments(
@@ -184,77 +193,9 @@ def _plain_arguments(
     return positional(values, named, definition.parameters)
 
 
-def _expression(
-    sample: Sample,
-    definition: Definition,
-    owner: str,
-    args: Sequence[str],
-    kwargs: Sequence[str],
-    setup: Sequence[str],
-    target: str,
-) -> tuple[str, list[str]] | None:
-    lines = list(setup)
-    shown = list(args)
-    if sample.changed:
-        # Changes to arguments are part of the result.
-        for place, text in enumerate(shown):
-            if text[:1] in "[{":
-                lines.append(f"given{place + 1} = {text}")
-                shown[place] = f"given{place + 1}"
-        if target and not target.isidentifier():
-            lines.append(f"it = {target}")
-            target = "it"
-    call = f"({', '.join((*shown, *kwargs))})"
-    if sample.outcome == "built" or definition.name == "__init__":
-        expression = f"{owner}{call}"
-    elif definition.binding == "instance":
-        if not target:
-            return None
-        expression = f"{target}.{definition.name}"
-        if not _is_property(definition):
-            expression += call
-        elif args or kwargs:
-            return None  # a property was assigned
-    elif owner:
-        expression = f"{owner}.{definition.name}{call}"
-    else:
-        expression = f"{definition.name}{call}"
-    if sample.changed:
-        names = [name for name in (*shown, target) if name.isidentifier()]
-        changed = [name for name in dict.fromkeys(names) if name not in ("None", "True", "False", owner)]
-        changed = [name for name in changed if any(line.startswith(f"{name} = ") for line in lines)]
-        if not changed:
-            return None
-        expression = f"({expression}, {', '.join(changed)})"
-    return _inlined(expression, lines)
-
-
 def _is_property(definition: Definition) -> bool:
     names = {dotted_name(decorator).rpartition(".")[2] for decorator in definition.node.decorator_list}
     return bool(names & {"property", "cached_property"})
-
-
-def _inlined(expression: str, lines: list[str]) -> tuple[str, list[str]]:
-    """Move objects that are made and used once to the place of their use."""
-    for line in list(lines):
-        name, equals, value = line.partition(" = ")
-        if not equals or not name.isidentifier() or not name.startswith("made"):
-            continue
-        others = [other for other in lines if other is not line]
-        uses = [re.findall(rf"\b{name}\b", text) for text in (expression, *others)]
-        if sum(map(len, uses)) == 1 and uses[0]:
-            expression = value.join(re.split(rf"\b{name}\b", expression))
-            lines.remove(line)
-    return expression, lines
-
-
-def _imports(wanted: Iterable[tuple[str, str]], own: str, texts: Sequence[str]) -> Iterator[str]:
-    used = {word for text in texts for word in re.findall(r"\b[A-Za-z_]\w*\b", text)}
-    for name, what in sorted(set(wanted)):
-        if not what:
-            yield f"import {name}"
-        elif what != own and what in used:
-            yield f"from {name} import {what}"
 
 
 def _normalised(sample: Sample) -> Sample:
@@ -270,38 +211,3 @@ def _normalised(sample: Sample) -> Sample:
     ]
     setup, (target,), args, kwargs = texts
     return replace(sample, setup=tuple(setup), target=target, args=tuple(args), kwargs=tuple(kwargs))
-
-
-_LAMBDA = re.compile(r"__lambda__\(('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"), (\d+), (\d+), (\d+), (\d+)\)")
-
-
-def _with_lambdas(text: str) -> str:
-    """Insert the source of lambdas into a text.
-
-    Raises:
-        ValueError: the source of a lambda was not found.
-    """
-    return _LAMBDA.sub(_lambda_source, text) if "__lambda__" in text else text
-
-
-def _lambda_source(match: re.Match[str]) -> str:
-    found = _lambdas(str(ast.literal_eval(match[1]))).get(tuple(map(int, match.groups()[1:])))
-    if found is None:
-        raise ValueError("no lambda there")
-    return f"({found})"
-
-
-@lru_cache(maxsize=64)
-def _lambdas(path: str) -> Mapping[tuple[int, ...], str]:
-    """Return the lambdas of a file by the position of their body: first line and column, last line and column."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, *PARSE_ERRORS):
-        return {}
-    return {
-        (node.body.lineno, node.body.col_offset, node.body.end_lineno or 0, node.body.end_col_offset or 0): (
-            unparse(node)
-        )
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda)
-    }

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.learning.samples import Sample, SampledExample
+from codeguard.behavior.learning.samples import SampledExample
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Raises, Returns
-from codeguard.behavior.specs.recorded import literal
 from codeguard.behavior.specs.references import Reference, with_needed_code
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import observed_effects
-from codeguard.behavior.verdict.profiles import is_stable
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import (
+from codeguard.behavior.specs.toml import literal
+from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
     compare_with_example,
     same_value,
 )
+from codeguard.behavior.verdict.effects import CONVICTING, observed_effects
+from codeguard.behavior.verdict.profiles import is_stable
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.errors import SpecError
 from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
 
@@ -31,20 +31,12 @@ MAX_LITERAL = 2_000  # characters of a recorded result
 _ENVIRONMENTAL = INCONCLUSIVE_EXCEPTIONS | {"NameError", "PermissionError", "OSError", "RecursionError"}
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """An example with the same result in the sandbox as in the recording."""
-
-    example: Example
-    sample: Sample
-
-
 def confirm(
     reference: Reference, observations: Sequence[SampledExample], level: Level, budget: Budget
-) -> Steps[list[Confirmed]]:
+) -> Steps[list[SampledExample]]:
     """Run a trusted function on recorded calls; return those with the recorded result in two worlds."""
     runner = CallRunner(reference.runnable, level, budget)
-    found: list[Confirmed] = []
+    found: list[SampledExample] = []
     for start in range(0, len(observations), BATCH):
         part = observations[start : start + BATCH]
         pairs = [(item, call) for item in part if (call := _call(reference, item.example)) is not None]
@@ -58,21 +50,21 @@ def confirm(
                 continue
             example = _confirmed(item, answer, refused)
             if example is not None:
-                found.append(Confirmed(example, item.sample))
+                found.append(replace(item, example=example))
     return found
 
 
 def select(
-    reference: Reference, items: Sequence[Confirmed], level: Level, budget: Budget, most: int = KEPT
+    reference: Reference, items: Sequence[SampledExample], level: Level, budget: Budget, most: int = KEPT
 ) -> Steps[list[Example]]:
     """Return at most `most` examples: first those that reach more code, then the most varied."""
     if len(items) <= most:
         return [item.example for item in items]
     runner = CallRunner(reference.runnable, level, budget)
     calls = [_call(reference, item.example) for item in items]
-    batches = [Batch((call,), trace=True) for call in calls if call is not None]
-    results = yield from runner.run(*batches)
-    reached = [_reached(result) for result in results]
+    results = yield from runner.run(*(Batch((call,), trace=True) for call in calls if call is not None))
+    covered = [result.coverage for result in results]
+    reached = [frozenset((*item.reached, *item.arcs)) if item else frozenset() for item in covered]
     order = list(_by_gain(reached, [len(repr(item.example.fingerprint())) for item in items]))
     order += [place for place in _by_variety(items) if place not in order]
     return [items[place].example for place in order[:most]]
@@ -143,11 +135,6 @@ def _expectation(value: object) -> Returns | None:
         return None
 
 
-def _reached(result: JobResult) -> frozenset[object]:
-    coverage = result.coverage
-    return frozenset() if coverage is None else frozenset((*coverage.reached, *coverage.arcs))
-
-
 def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iterator[int]:
     """Yield the indices of calls that reach new code, each time the one that reaches most of it."""
     seen: set[object] = set()
@@ -161,15 +148,16 @@ def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iter
         yield best
 
 
-def _by_variety(items: Sequence[Confirmed]) -> Iterator[int]:
-    """Yield all indices round-robin over the ways that calls ended, alternating short and long ones."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for place, item in enumerate(items):
-        kinds = tuple(text[:1] for text in (*item.sample.args, *item.sample.kwargs))
-        groups.setdefault((item.sample.outcome, item.sample.line, item.sample.kind, kinds), []).append(place)
-    rows = []
-    for places in groups.values():
-        places.sort(key=lambda place: (len(items[place].sample.text), items[place].sample.text))
-        rows.append([places[-1 - turn // 2 if turn % 2 else turn // 2] for turn in range(len(places))])
-    for turn in range(max(map(len, rows), default=0)):
-        yield from (row[turn] for row in rows if turn < len(row))
+def _by_variety(items: Sequence[SampledExample]) -> list[int]:
+    """Return all indices, short calls first, and one of each way to end before a second one of any."""
+    seen: Counter[object] = Counter()
+    ranks: list[tuple[int, int]] = []
+    for place in sorted(
+        range(len(items)), key=lambda at: (len(items[at].sample.text), items[at].sample.text)
+    ):
+        sample = items[place].sample
+        kinds = tuple(text[:1] for text in (*sample.args, *sample.kwargs))
+        group = (sample.outcome, sample.line, sample.kind, kinds)
+        ranks.append((seen[group], place))
+        seen[group] += 1
+    return [place for _, place in sorted(ranks, key=lambda rank: rank[0])]

@@ -12,9 +12,8 @@ from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
-from codeguard.behavior.source.importing import Home, candidate_tree
-from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
-from codeguard.behavior.source.names import binders_of
+from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules, candidate_tree
+from codeguard.behavior.source.needed import binders_of
 from codeguard.behavior.source.reach import EffectReach
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,

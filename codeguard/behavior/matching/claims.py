@@ -1,29 +1,24 @@
 """Decide which trusted function a candidate claims to be, by name, docstring, signature and body.
 
 A match convicts no candidate. It decides whose examples the candidate has to meet. A strong match (by
-name or by description) has to meet all of them. A weak one (a similar body or description) only
-counts if the candidate agrees with most of them, which shows that it is meant to be that function.
+name or by description) has to meet all of them. A weak one (a similar description) only counts if the
+candidate agrees with most of them, which shows that it is meant to be that function.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
-from codeguard.behavior.matching.text_overlap import (
-    NO_OVERLAP,
-    Text,
-    TextOverlap,
-    comparable_text,
-    text_overlap,
-)
-from codeguard.behavior.source.definitions import Definition, Function, Parameter
+from codeguard.behavior.matching.text_overlap import Text, TextOverlap, comparable_text, text_overlap
+from codeguard.behavior.source.definitions import Definition
 
+KINDS = ("positional", "args", "keyword", "kwargs")  # of parameters
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Words that occur in every docstring and do not describe a function.
 _ORDINARY_WORDS = """
@@ -65,8 +60,6 @@ DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
 MAX_NAMED = 10  # further ones that have the whole name
-LEAST_SIBLINGS = 3  # common public methods that make two classes similar, and their share of all
-LEAST_SHARED_SIBLINGS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +67,8 @@ class Features:
     """Features of a function that do not change with renaming and reformatting.
 
     `name` are the words of `written_name`. `doc` are the words of its description without sections about
-    parameters and results, `words` all of them. `owner` is the class of a method, `siblings` are the names of that
-    class's public methods. `bound` means that the function is called on an instance.
+    parameters and results, `words` all of them. `owner` is the class of a method. `bound` means that the function is
+    called on an instance.
     """
 
     name: tuple[str, ...]
@@ -89,16 +82,9 @@ class Features:
     text: Text = field(repr=False)
     words: frozenset[str] = frozenset()
     headline: str = ""
-    opening: str = ""
     owner: str = ""
-    siblings: frozenset[str] = frozenset()
     bound: bool = False
     written_name: str = ""
-
-    @property
-    def arity(self) -> tuple[int, int | None, int]:
-        """Number of required arguments, of accepted arguments, and of required keywords."""
-        return self.least_args, self.most_args, len(self.required_keywords)
 
     def accepts(self, positional: int, keywords: Sequence[str] = ()) -> bool:
         """Return whether a call with that many positional arguments and these keywords binds."""
@@ -117,24 +103,21 @@ class Features:
 def function_features(definition: Definition) -> Features:
     """Return the features of a function."""
     parameters = definition.parameters
-    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
+    by_kind = {kind: [item for item in parameters if item.kind == kind] for kind in KINDS}
+    positional, keyword = by_kind["positional"], by_kind["keyword"]
     return Features(
         name=name_words(definition.name),
         doc=_described(definition.docstring),
         body=body_tokens(definition),
         least_args=sum(parameter.required for parameter in positional),
-        most_args=None if any(parameter.kind == "args" for parameter in parameters) else len(positional),
-        keywords=frozenset(
-            parameter.name for parameter in parameters if parameter.kind in ("positional", "keyword")
-        ),
-        required_keywords=frozenset(_required_keywords(parameters)),
-        takes_any_keyword=any(parameter.kind == "kwargs" for parameter in parameters),
+        most_args=None if by_kind["args"] else len(positional),
+        keywords=frozenset(parameter.name for parameter in (*positional, *keyword)),
+        required_keywords=frozenset(parameter.name for parameter in keyword if parameter.required),
+        takes_any_keyword=bool(by_kind["kwargs"]),
         text=comparable_text(definition.node),
         words=description_stems(definition.docstring),
         headline=_headline(definition.docstring),
-        opening=_plain_words(_first_paragraph(definition.docstring)),
         owner=definition.owner.name if definition.owner is not None else "",
-        siblings=_public_methods(definition.owner),
         bound=definition.binding == "instance",
         written_name=definition.name,
     )
@@ -150,29 +133,8 @@ def _described(docstring: str) -> frozenset[str]:
 
 def _headline(docstring: str) -> str:
     """Return the first sentence or line of a description, without punctuation and case."""
-    return _plain_words(re.split(r"(?<=[.!?])\s|\n", _first_paragraph(docstring), maxsplit=1)[0])
-
-
-def _first_paragraph(docstring: str) -> str:
-    return docstring.strip().partition("\n\n")[0][:1_000]
-
-
-def _plain_words(text: str) -> str:
-    return " ".join(word.lower() for word in WORD.findall(text))
-
-
-def _public_methods(owner: ast.ClassDef | None) -> frozenset[str]:
-    if owner is None:
-        return frozenset()
-    return frozenset(
-        "_".join(name_words(node.name))
-        for node in owner.body
-        if isinstance(node, Function) and not node.name.startswith("_")
-    )
-
-
-def _required_keywords(parameters: Sequence[Parameter]) -> Iterator[str]:
-    return (parameter.name for parameter in parameters if parameter.kind == "keyword" and parameter.required)
+    first = re.split(r"(?<=[.!?])\s|\n", docstring.strip()[:1_000], maxsplit=1)[0]
+    return " ".join(word.lower() for word in WORD.findall(first))
 
 
 def name_words(name: str) -> tuple[str, ...]:
@@ -183,7 +145,7 @@ def name_words(name: str) -> tuple[str, ...]:
     return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() and len(kept[-1]) == 1 else kept
 
 
-@functools.lru_cache(maxsize=4_096)
+@lru_cache(maxsize=4_096)
 def description_stems(text: str) -> frozenset[str]:
     """Return the stems of the informative words of a description."""
     found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:MAX_DESCRIPTION])))
@@ -216,54 +178,169 @@ def body_tokens(definition: Definition) -> Counter[str]:
     return tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """Similarity of two functions, each part from 0 to 1, or None if one side has no such part.
+Weigh = Callable[[frozenset[str]], float]
 
-    `closest` is False if another trusted function is more similar. `comparable` is False for
-    methods of dissimilar classes, and for a method and a function.
+
+@dataclass(frozen=True)
+class Similarity:
+    """What a candidate (`own`) has in common with a trusted function (`other`).
+
+    `weigh` returns the weight of a set of description words.
     """
 
-    name: float
-    doc: float | None
-    body: float | None
-    same_signature: bool = True
-    distinctive_name: bool = True
-    closest: bool = True
-    same_parameters: bool = False
-    doc_words: int = 0
-    overlap: TextOverlap = NO_OVERLAP
-    comparable: bool = True
-    same_headline: bool = False
-    opposed: bool = False  # name or description differ only in a word and its opposite
-    repeated_words: int = (
-        0  # words of the trusted headline, if the candidate's description contains all of them
-    )
-    found_by_results: bool = False  # found by its results on probes
-    shared_doc: float = 0.0  # Jaccard similarity of the words of both descriptions
-    described_itself: bool = False  # the candidate has a description
-    shares_one_word: bool = False  # the names differ, but for one word and fillers such as `get` and `safe`
+    own: Features
+    other: Features
+    weigh: Weigh = len
+
+    # Parts, each a share from 0 to 1, or None if one side has no such part
+
+    @cached_property
+    def name(self) -> float:
+        """The share of common words in both names; 1 only where they are the same."""
+        first, second = self.own.name, self.other.name
+        shared, union = set(first) & set(second), set(first) | set(second)
+        return 1.0 if first == second else 0.95 * len(shared) / max(1, len(union))
+
+    @cached_property
+    def doc(self) -> float | None:
+        """The weighted share of the shorter description's words that the longer one contains."""
+        first, second = self.own.doc, self.other.doc
+        if min(len(first), len(second)) < LEAST_DOC_WORDS:
+            return None
+        # Under the same name even common words describe the same thing.
+        weigh = len if self.name == 1.0 else self.weigh
+        return weigh(first & second) / min(weigh(first), weigh(second))
+
+    @cached_property
+    def body(self) -> float:
+        """The share of common tokens in both bodies, 0 where one is too short to tell."""
+        first, second = self.own.body, self.other.body
+        if min(first.total(), second.total()) < LEAST_BODY_TOKENS:
+            return 0.0
+        small, large = sorted((first, second), key=len)
+        shared = sum(min(count, large[token]) for token, count in small.items())
+        return shared / (first.total() + second.total() - shared)
+
+    @cached_property
+    def overlap(self) -> TextOverlap:
+        """How much of the trusted text the candidate contains."""
+        return text_overlap(self.own.text, self.other.text)
+
+    @cached_property
+    def same_signature(self) -> bool:
+        """Whether both take as many arguments and required keywords, and both or neither is a method."""
+        first, second = (
+            (item.least_args, item.most_args, len(item.required_keywords), bool(item.owner))
+            for item in (self.own, self.other)
+        )
+        return first == second
+
+    @cached_property
+    def same_parameters(self) -> bool:
+        """Whether the parameters have the same names, and are not too few for that to mean anything."""
+        first, second = self.own, self.other
+        names = first.keywords - {"self", "cls"}
+        alike = first.keywords == second.keywords and first.owner == second.owner
+        return alike and (len(names) > 1 or (len(names) == 1 and len(first.name) > 1))
+
+    @cached_property
+    def doc_words(self) -> int:
+        """The number of words of the shorter description."""
+        return min(len(self.own.doc), len(self.other.doc))
+
+    @cached_property
+    def repeated_words(self) -> int:
+        """The number of words of the trusted headline if the candidate's description contains all of them, else 0."""
+        return repeated_words(self.own, self.other.headline)
+
+    @cached_property
+    def comparable(self) -> bool:
+        """Whether both may be one: no method and a function, no methods of differently named classes, no helper."""
+        first, second = self.own, self.other
+        if is_private(second):
+            return False
+        if not first.owner or not second.owner:
+            return not (first.bound or second.bound)
+        return first.owner == second.owner or name_words(first.owner)[-1:] == name_words(second.owner)[-1:]
+
+    @cached_property
+    def opposed(self) -> bool:
+        """Whether the names or headlines differ only in a word and its opposite.
+
+        Functions with the same name are never opposed, whatever their descriptions. A different word
+        elsewhere in the description is not enough, or an edited copy could evade the comparison with
+        it.
+        """
+        first, second = self.own, self.other
+        pairs = (
+            (frozenset(first.name), frozenset(second.name)),
+            (frozenset(first.headline.split()), frozenset(second.headline.split())),
+        )
+        opposites = any(own ^ other in _OPPOSITE_WORDS and len(own) == len(other) for own, other in pairs)
+        return first.name != second.name and (opposites or self._are_siblings)
 
     @property
-    def is_same_function(self) -> bool:
-        """Whether name and text show without doubt that both are one function, whatever they return."""
-        return self.closest and self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or (self.body or 0.0) >= 0.6)
+    def _are_siblings(self) -> bool:
+        """Whether each has a word in its name, and in its description, that the other has in neither.
+
+        Permutations beside combinations: an edited copy that keeps the description has the trusted word in it.
+        """
+        first, second = self.own, self.other
+        own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
+        mine, other = own - theirs, theirs - own
+        described = mine and other and mine <= first.words and other <= second.words
+        return bool(
+            described and own & theirs and mine.isdisjoint(second.words) and other.isdisjoint(first.words)
+        )
+
+    # Claims
 
     @property
-    def is_certain(self) -> bool:
+    def claimed(self) -> bool:
+        """Whether the candidate's name, description or text claims that it is this function."""
+        return self.overlap.near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
+
+    @property
+    def _similar_claim(self) -> bool:
+        doc = self.doc or 0.0
+        return self.is_strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or self.body >= 0.6))
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the candidate claims by its name or its description to be this function."""
+        if self.opposed:
+            return False
+        # The names differ, but for one word and fillers such as `get` and `safe`.
+        shares_one_word = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
+        undescribed = self.doc is None and not shares_one_word
+        described = undescribed or (self.doc or 0.0) >= 0.55 or self.body >= 0.5
+        return (self.name == 1.0 and described) or ((self.doc or 0.0) >= 0.9 and self.name > 0.0)
+
+    @property
+    def certain_claim(self) -> bool:
         """Whether this is a strong match with the same signature, which has to meet every example.
 
         Names of one word, such as `replace` or `first`, are too common: together with different
         descriptions they are not enough.
         """
-        described = self.distinctive_name or self.doc is None or self.doc >= 0.6 or (self.body or 0.0) >= 0.6
+        distinctive = len(self.other.name) > 1 or self.doc is None
+        described = distinctive or (self.doc or 0.0) >= 0.6 or self.body >= 0.6
         return self.is_strong and self.same_signature and self.comparable and described
 
     @property
-    def has_same_description(self) -> bool:
+    def is_same_function(self) -> bool:
+        """Whether name and text show without doubt that both are one function, whatever they return."""
+        return self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or self.body >= 0.6)
+
+    @property
+    def same_description(self) -> bool:
         """Whether the candidate has the trusted function's name, signature and description."""
-        same_doc = self.same_headline or (self.doc is not None and self.doc >= 0.9)
-        return self.name == 1.0 and self.same_signature and self.comparable and same_doc and not self.opposed
+        same_doc = self._same_headline or (self.doc or 0.0) >= 0.9
+        return self.name == 1.0 and self.same_signature and self.comparable and same_doc
+
+    @property
+    def _same_headline(self) -> bool:
+        return bool(self.other.headline) and self.own.headline == self.other.headline
 
     @property
     def has_own_description(self) -> bool:
@@ -271,32 +348,30 @@ class Similarity:
 
         Independent descriptions of one function share many words, but each has words of its own.
         """
-        whole = self.repeated_words >= DISTINCTIVE_DOC_WORDS
-        quoted = self.same_headline or whole or self.shared_doc >= LEAST_QUOTED
-        return self.described_itself and (self.opposed or not quoted)
+        own, other = self.own.words, self.other.words
+        alike = len(own & other) >= LEAST_QUOTED * max(1, len(own | other))
+        quoted = self._same_headline or alike or self.repeated_words >= DISTINCTIVE_DOC_WORDS
+        return len(self.own.doc) >= LEAST_DOC_WORDS and (self.opposed or not quoted)
 
     @property
-    def is_lookalike(self) -> bool:
+    def lookalike(self) -> bool:
         """Whether a reader would take the candidate for this function, by name and text or by description."""
-        doc, body = self.doc or 0.0, self.body or 0.0
+        doc = self.doc or 0.0
         if not self.comparable or self.opposed:
-            return self.overlap.is_near_copy
-        if self.name == 1.0 and (doc >= 0.7 or body >= 0.6 or self.same_parameters):
+            return self.overlap.near_copy
+        if self.name == 1.0 and (doc >= 0.7 or self.body >= 0.6 or self.same_parameters):
             return True
         return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
-    def describes_reference(self) -> bool:
+    def described(self) -> bool:
         """Whether the candidate's docstring describes this function."""
-        if self.opposed:
+        if self.opposed or self.name == 0.0:
             return False
         if self.repeated_words:
-            return self.name > 0.0
-        if self.doc is None or self.name == 0.0:
-            return False
-        if self.name == 1.0:
-            return self.doc >= 0.5
-        return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
+            return True
+        whole = self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS
+        return (self.doc or 0.0) >= (0.5 if self.name == 1.0 else 0.6) and whole
 
     @property
     def repeats_reference(self) -> bool:
@@ -305,18 +380,13 @@ class Similarity:
         Each alone may be common to siblings, and a short text says little without its description.
         """
         described = (self.doc or 0.0) >= 0.8 and self.doc_words >= DISTINCTIVE_DOC_WORDS
-        return described and self.overlap.has_its_text and not self.opposed
+        return described and self.overlap.its_text and not self.opposed
 
     @property
     def is_namesake(self) -> bool:
         """Whether at least half of the name's words, or the description, are the trusted function's."""
-        named = self.name >= LEAST_NAMESAKE or self.describes_reference
+        named = self.name >= LEAST_NAMESAKE or self.described
         return named and self.comparable and not self.opposed
-
-    @property
-    def is_other_function(self) -> bool:
-        """Whether name and description are different, so that it is another function despite a similar body."""
-        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
     def claims_nothing_in_words(self) -> bool:
@@ -324,119 +394,24 @@ class Similarity:
 
         A minimum beside a maximum differs from it like an edited copy.
         """
-        return self.is_other_function or (self.name < 0.5 and self.doc is None)
+        return self.opposed or (self.name < 0.5 and (self.doc or 0.0) < 0.6)
 
     @property
-    def is_strong(self) -> bool:
-        """Whether the candidate claims to be this function."""
-        if self.opposed:
-            return False
-        undescribed = self.doc is None and not self.shares_one_word
-        described = undescribed or (self.doc or 0.0) >= 0.55 or (self.body or 0.0) >= 0.5
-        return (self.name == 1.0 and described) or (
-            self.doc is not None and self.doc >= 0.9 and self.name > 0.0
-        )
+    def other_function(self) -> bool:
+        """Whether name and description say that it is another function."""
+        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
-    def matches_by_name_only(self) -> bool:
+    def name_only(self) -> bool:
         """Whether only the name is the same, so that different behavior makes it another function."""
-        return self.name == 1.0 and not self._similar_claim_or_body and not self.overlap.is_near_copy
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the candidate may be this function, which its results have to confirm."""
-        return self.is_claimed or (self.comparable and self._similar_body)
-
-    @property
-    def is_claimed(self) -> bool:
-        """Whether the candidate's name, description or text claims that it is this function."""
-        return self.overlap.is_near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
-
-    @property
-    def _similar_claim_or_body(self) -> bool:
-        return self._similar_claim or self._similar_body
-
-    @property
-    def _similar_claim(self) -> bool:
-        doc, body = self.doc or 0.0, self.body or 0.0
-        return self.is_strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or body >= 0.6))
-
-    @property
-    def _similar_body(self) -> bool:
-        return (self.body or 0.0) >= 0.85 and (self.doc is None or self.doc >= 0.3)
+        return self.name == 1.0 and not self._similar_claim and not self.overlap.near_copy
 
     @property
     def score(self) -> float:
         """A single number for choosing between references."""
-        copied = 4.0 * max(self.overlap.named, self.overlap.renamed) if self.overlap.is_near_copy else 0.0
-        described = 2.0 * self.name + 1.5 * (self.doc or 0.0) + (self.body or 0.0)
+        copied = 4.0 * max(self.overlap.named, self.overlap.renamed) if self.overlap.near_copy else 0.0
+        described = 2.0 * self.name + 1.5 * (self.doc or 0.0) + self.body
         return described + (3.0 if self.is_strong else 0.0) + copied
-
-
-Weigh = Callable[[frozenset[str]], float]
-
-
-def claim_similarity(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
-    """Return the similarity of two functions; `weigh` returns the weight of a set of description words."""
-    name = _name_similarity(candidate.name, reference.name)
-    return Similarity(
-        name=name,
-        # Under the same name even common words describe the same thing.
-        doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
-        described_itself=len(candidate.doc) >= LEAST_DOC_WORDS,
-        shares_one_word=len(reference.name) == 1 and candidate.written_name != reference.written_name,
-        shared_doc=len(candidate.words & reference.words) / max(1, len(candidate.words | reference.words)),
-        body=_body_similarity(candidate.body, reference.body),
-        same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
-        distinctive_name=len(reference.name) > 1,
-        same_parameters=_same_parameters(candidate, reference),
-        doc_words=min(len(candidate.doc), len(reference.doc)),
-        overlap=text_overlap(candidate.text, reference.text),
-        comparable=_comparable(candidate, reference) and not is_private(reference),
-        same_headline=_same_headline(candidate, reference),
-        opposed=_opposed(candidate, reference),
-        repeated_words=repeated_words(candidate, reference.headline),
-    )
-
-
-def _same_headline(candidate: Features, reference: Features) -> bool:
-    """Return whether a candidate's description starts like the trusted one, regardless of line breaks."""
-    trusted = reference.headline
-    if not trusted:
-        return False
-    whole = len(trusted.split()) >= DISTINCTIVE_DOC_WORDS and f"{candidate.opening} ".startswith(
-        f"{trusted} "
-    )
-    return whole or candidate.headline == trusted
-
-
-def _opposed(first: Features, second: Features) -> bool:
-    """Return whether the names or descriptions differ only in a word and its opposite.
-
-    Functions with the same name are never opposed, whatever their descriptions. A different word
-    elsewhere in the description is not enough, or an edited copy could evade the comparison with
-    it.
-    """
-    if first.name == second.name:
-        return False
-    pairs = ((first.name, second.name), (first.headline.split(), second.headline.split()))
-    opposites = any(_differs_in_opposite(frozenset(own), frozenset(theirs)) for own, theirs in pairs)
-    return opposites or _are_siblings(first, second)
-
-
-def _are_siblings(first: Features, second: Features) -> bool:
-    """Return whether each has a word in its name, and in its description, that the other has in neither.
-
-    Permutations beside combinations: an edited copy that keeps the description has the trusted word in it.
-    """
-    own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
-    mine, other = own - theirs, theirs - own
-    told = mine and other and mine <= first.words and other <= second.words
-    return bool(told and own & theirs) and mine.isdisjoint(second.words) and other.isdisjoint(first.words)
-
-
-def _differs_in_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
-    return first ^ second in _OPPOSITE_WORDS and len(first) == len(second)
 
 
 def repeated_words(candidate: Features, description: str) -> int:
@@ -452,55 +427,6 @@ def is_private(reference: Features) -> bool:
     """Return whether a function, or the class of a method, is named as a helper of its own file."""
     names = (reference.written_name, reference.owner)
     return any(name.startswith("_") and not name.endswith("__") for name in names)
-
-
-def _comparable(first: Features, second: Features) -> bool:
-    """Return whether two functions may be the same; methods have to belong to similar classes."""
-    if not first.owner or not second.owner:
-        return not (first.bound or second.bound)
-    if first.owner == second.owner or name_words(first.owner)[-1:] == name_words(second.owner)[-1:]:
-        return True
-    shared = len(first.siblings & second.siblings)
-    return shared >= LEAST_SIBLINGS and shared >= LEAST_SHARED_SIBLINGS * len(
-        first.siblings | second.siblings
-    )
-
-
-def has_akin_methods(first: Features, second: Features) -> bool:
-    """Return whether two classes have public methods in common, as many as makes them one kind of class."""
-    shared, either = first.siblings & second.siblings, first.siblings | second.siblings
-    least = min(LEAST_SIBLINGS, len(first.siblings), len(second.siblings))
-    return len(shared) >= max(1, least) and len(shared) >= LEAST_SHARED_SIBLINGS * len(either)
-
-
-def _same_parameters(first: Features, second: Features) -> bool:
-    """Return whether the parameters have the same names, and are not too few for that to mean anything."""
-    names = first.keywords - {"self", "cls"}
-    alike = first.keywords == second.keywords and first.owner == second.owner
-    return alike and (len(names) > 1 or (len(names) == 1 and len(first.name) > 1))
-
-
-def _name_similarity(first: tuple[str, ...], second: tuple[str, ...]) -> float:
-    if first == second:
-        return 1.0
-    shared, union = set(first) & set(second), set(first) | set(second)
-    return 0.95 * len(shared) / len(union) if union else 0.0
-
-
-def _doc_similarity(first: frozenset[str], second: frozenset[str], weigh: Weigh) -> float | None:
-    """Return the weighted share of the shorter description's words that the longer one contains."""
-    if min(len(first), len(second)) < LEAST_DOC_WORDS:
-        return None
-    return weigh(first & second) / min(weigh(first), weigh(second))
-
-
-def _body_similarity(first: Counter[str], second: Counter[str]) -> float | None:
-    both = first.total() + second.total()
-    if min(first.total(), second.total()) < LEAST_BODY_TOKENS:
-        return None
-    small, large = sorted((first, second), key=len)
-    shared = sum(min(count, large[token]) for token, count in small.items())
-    return shared / (both - shared)
 
 
 class ReferenceIndex:
@@ -522,11 +448,11 @@ class ReferenceIndex:
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""
-        return claim_similarity(wanted, reference, self.weigh)
+        return Similarity(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the plausible references, best first; in a tie, a method of a class of the same name first."""
-        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_plausible]
+        """Return those that it claims to be, best first; in a tie, a method of a class of the same name first."""
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.claimed]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
@@ -536,9 +462,7 @@ class ReferenceIndex:
     def lookalikes(self, wanted: Features) -> list[int]:
         """Return the references that a reader would take a function for, most similar first."""
         found = [
-            (-similarity.score, index)
-            for index, similarity in self._scored(wanted)
-            if similarity.is_lookalike
+            (-similarity.score, index) for index, similarity in self._scored(wanted) if similarity.lookalike
         ]
         return [index for _, index in sorted(found)]
 
@@ -561,7 +485,10 @@ class ReferenceIndex:
         # The words of a long body are those of many functions, and must not crowd out the one of that name.
         named = frozenset(self._postings.get(_whole_name(wanted), ()))
         nearest = nearest[:MAX_SCORED] + [one for one in nearest[MAX_SCORED:] if one in named][:MAX_NAMED]
-        self._last = wanted, [(index, self.compare(wanted, self._references[index])) for index in nearest]
+        self._last = (
+            wanted,
+            [(index, self.compare(wanted, self._references[index])) for index in nearest],
+        )
         return self._last[1]
 
 

@@ -11,6 +11,8 @@ from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_
 from codeguard.behavior.specs.references import Reference
 from codeguard.corpus import syntax
 
+LEAST_SHARED_METHODS = 0.4
+
 
 def added_refusals(candidate: CandidateFunction, reference: Reference) -> frozenset[str]:
     """Return the exceptions that a candidate's source raises more often than the trusted one's."""
@@ -25,6 +27,16 @@ def is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
     texts = {comparable_text(item).renamed for item in own.body if isinstance(item, Function)}
     known = [comparable_text(item).renamed for item in trusted.body if isinstance(item, Function)]
     return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
+
+
+def has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether two classes have so many public methods in common that they are one kind of class."""
+    first, second = (
+        {item.name for item in one.body if isinstance(item, Function) and not item.name.startswith("_")}
+        for one in (own, trusted)
+    )
+    shared = len(first & second)
+    return shared > 0 and shared >= LEAST_SHARED_METHODS * len(first | second)
 
 
 def is_same_source(candidate: CandidateFunction, reference: Reference) -> bool:

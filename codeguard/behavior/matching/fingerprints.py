@@ -19,8 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, REALS, TEXT_LISTS, TEXTS
-from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.pools import Arguments, magnitude
+from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.matching.claims import Features, is_private
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.examples import Example, Returns
@@ -62,19 +61,6 @@ class _Group:
     answers: list[dict[str, set[int]]] = field(default_factory=list)
     sharpest: dict[int, list[int]] = field(default_factory=dict)  # by number; see `most_distinguishing`
 
-    @property
-    def functions(self) -> set[int]:
-        """The functions that return a result for any of the calls."""
-        return {place for known in self.answers for places in known.values() for place in places}
-
-    def add(self, place: int, answers: Sequence[str | None]) -> None:
-        if not self.answers:
-            self.answers = [{} for _ in self.calls]
-        self.sharpest.clear()
-        for known, answer in zip(self.answers, answers, strict=True):
-            if answer is not None:
-                known.setdefault(answer, set()).add(place)
-
 
 class FingerprintIndex:
     """The probes of a library by kind of arguments, with the trusted functions' results."""
@@ -91,7 +77,6 @@ class FingerprintIndex:
                     self.kinds[place].append(kinds)
         for args in _plain_calls():
             shown.setdefault(tuple(map(argument_kind, args)), {}).setdefault(result_text(args), args)
-        self._run: dict[int, list[Kinds]] = {}
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
         self.places = [
@@ -135,14 +120,17 @@ class FingerprintIndex:
 
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Record a trusted function's results for the calls of a kind."""
-        self._groups[kinds].add(place, answers)
-        self._run.setdefault(place, []).append(kinds)
+        group = self._groups[kinds]
+        group.answers = group.answers or [{} for _ in group.calls]
+        group.sharpest.clear()
+        for known, answer in zip(group.answers, answers, strict=True):
+            if answer is not None:
+                known.setdefault(answer, set()).add(place)
 
     def matches(self, answered: Mapping[Kinds, Sequence[str | None]]) -> list[int]:
         """Return the trusted functions with the same results, best match first."""
-        agreed_weight: dict[int, float] = {}
-        total_weight: dict[int, float] = {}
-        agreed: dict[int, list[str]] = {}
+        agreed: dict[int, list[tuple[str, float]]] = {}
+        total: Counter[int] = Counter()
         for kinds, answers in answered.items():
             group = self._groups[kinds]
             for call, known, answer in zip(group.calls, group.answers, answers, strict=False):
@@ -150,18 +138,15 @@ class FingerprintIndex:
                     if result == answer and returns_first_argument(call, answer):
                         continue
                     weight = weight_of(result, places)
-                    for place in places:
-                        total_weight[place] = total_weight.get(place, 0.0) + weight
-                        if result == answer:
-                            agreed_weight[place] = agreed_weight.get(place, 0.0) + weight
-                            agreed.setdefault(place, []).append(result)
-        found = [
-            (-agreed_weight[place] / total_weight[place], place)
-            for place, answers in agreed.items()
-            if len(answers) >= LEAST_AGREED and len(set(answers)) >= LEAST_DISTINCT
-            if agreed_weight[place] >= LEAST_WEIGHT
-            and agreed_weight[place] >= LEAST_SHARE * total_weight[place]
-        ]
+                    total.update(dict.fromkeys(places, weight))
+                    for place in places if result == answer else ():
+                        agreed.setdefault(place, []).append((result, weight))
+        found: list[tuple[float, int]] = []
+        for place, same in agreed.items():
+            weight = sum(part for _, part in same)
+            shown = len(same) >= LEAST_AGREED and len({result for result, _ in same}) >= LEAST_DISTINCT
+            if shown and weight >= max(LEAST_WEIGHT, LEAST_SHARE * total[place]):
+                found.append((-weight / total[place], place))
         return [place for _, place in sorted(found)[:MOST_FOUND]]
 
     def most_distinguishing(self, kinds: Kinds, count: int) -> list[int]:
@@ -169,7 +154,7 @@ class FingerprintIndex:
         group = self._groups[kinds]
         if count in group.sharpest:
             return group.sharpest[count]
-        functions = sorted(group.functions)
+        functions = sorted({item for known in group.answers for items in known.values() for item in items})
         given = [_given(answers) for answers in group.answers]
         rest, chosen = list(range(len(given))), list[int]()
         classes = dict.fromkeys(
@@ -192,15 +177,6 @@ class FingerprintIndex:
         """Return the trusted functions by their result for one call of a kind."""
         answers = self._groups[kinds].answers
         return answers[place] if answers else {}
-
-    def results_of(self, place: int) -> Iterator[tuple[tuple[object, ...], str]]:
-        """Yield the calls for which a trusted function returned a result, with the results."""
-        for kinds in self._run.get(place, ()):
-            group = self._groups[kinds]
-            for call, known in zip(group.calls, group.answers, strict=True):
-                answer = next((answer for answer, places in known.items() if place in places), None)
-                if answer is not None:
-                    yield call, answer
 
     def common_kinds(self, wanted: Features) -> list[Kinds]:
         """Return the kinds that a function may accept by its number of arguments, most common first."""

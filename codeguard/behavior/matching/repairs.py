@@ -19,6 +19,7 @@ from codeguard.behavior.source.definitions import Function, parse_or_none, unpar
 MOST_REPAIRS = 120
 MOST_LINES = 60  # of a function; longer ones rarely differ in a single place
 MOST_TURNS = 50_000  # iterations of all loops of one variant, in all calls
+FEW_TURNS = 5_000  # the same where only calls are made that the function itself ends soon on
 NAME = "codeguard_repair"
 _LOOP = re.compile(r"^( *)while (.*):$", re.MULTILINE)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)
@@ -94,6 +95,7 @@ class Repair:
     plain: str
     shown: str
     opposite: bool = False
+    turns: int = MOST_TURNS
 
     @property
     def text(self) -> str:
@@ -101,7 +103,7 @@ class Repair:
         looped = _LOOP.sub(rf"\1while next({self.name}_turns) >= 0 and (\2):", self.plain)
         if looped == self.plain:
             return looped
-        return f"{self.name}_turns = iter(range({MOST_TURNS}))\n{looped}"
+        return f"{self.name}_turns = iter(range({self.turns}))\n{looped}"
 
     def numbered(self) -> tuple[str, ...]:
         """Return what does not change with names of locals and layout; see `numbered_text`."""
@@ -112,6 +114,17 @@ class Repair:
 
 def repairs(function: Function) -> list[Repair]:
     """Return variants of a function with one edit each, the likeliest edit of every place first."""
+    return _edited(function, MOST_TURNS)
+
+
+def single_edits(function: Function) -> list[Repair]:
+    """Return the same, and variants without one of its statements."""
+    return [
+        item for item in _edited(function, FEW_TURNS, omitting=True) if parse_or_none(item.plain) is not None
+    ]
+
+
+def _edited(function: Function, turns: int, *, omitting: bool = False) -> list[Repair]:
     text = unparse(function)
     tree = parse_or_none(text)
     if tree is None or text.count("\n") >= MOST_LINES:
@@ -125,7 +138,7 @@ def repairs(function: Function) -> list[Repair]:
         return []
     lines = [line.encode() for line in text.split("\n")]
     in_turn = itertools.zip_longest(
-        *_places(tree)
+        *_places(tree, omitting)
     )  # each edit is made when its turn comes: most of many never are
     found: list[Repair] = []
     for node, edit in filter(None, itertools.chain.from_iterable(in_turn)):
@@ -138,7 +151,7 @@ def repairs(function: Function) -> list[Repair]:
                 f"{edit.text}` for the operator of `" if isinstance(edit, _Operator) else f"{edit}` for `"
             )
             shown = f"`{written}{unparse(node)}`".replace(NAME, function.name)
-            found.append(Repair(name, changed.replace(NAME, name), shown, _is_opposite(node, edit)))
+            found.append(Repair(name, changed.replace(NAME, name), shown, _is_opposite(node, edit), turns))
         if len(found) == MOST_REPAIRS:
             break
     return found
@@ -182,7 +195,9 @@ def _regrouped(lines: Sequence[bytes], node: ast.expr | ast.stmt, sign: _Operato
     return made if first and first != second else None
 
 
-def _places(tree: ast.Module) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str | _Operator]]]:
+def _places(
+    tree: ast.Module, omitting: bool
+) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str | _Operator]]]:
     """Yield, for each node that can be edited, the node with one replacement after another."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
@@ -193,10 +208,17 @@ def _places(tree: ast.Module) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, st
         if id(node) in inside_text or not isinstance(node, ast.expr | ast.stmt):
             continue
         edits: Iterator[str | _Operator] = _all_edits(node, id(node) in conditions, id(node) in bounds)
+        if omitting and _does_something(node):
+            edits = itertools.chain(edits, ("pass",))
         if id(node) in nested and isinstance(node, ast.BinOp):
             signs = (_Operator(operator) for operator in _operators(type(node.op)))
             edits = itertools.chain(edits, signs)
         yield zip(itertools.repeat(node), edits)
+
+
+def _does_something(node: ast.expr | ast.stmt) -> bool:
+    described = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.stmt) and not (described or isinstance(node, ast.Pass | Function))
 
 
 def _nested_operations(node: ast.AST) -> list[ast.expr]:

@@ -58,26 +58,23 @@ class TextOverlap:
         return self.nodes >= LEAST_NODES and self.named == self.renamed == 1.0
 
     @property
-    def has_its_text(self) -> bool:
+    def its_text(self) -> bool:
         """Whether the candidate contains nearly all of the trusted text, however short that is."""
         return max(self.named, self.renamed) >= LEAST_KEPT
 
     @property
-    def is_near_copy(self) -> bool:
+    def near_copy(self) -> bool:
         """Whether the candidate's text is the trusted one except for a small part, its locals and literals."""
-        return self.nodes >= LEAST_NODES and self.has_its_text
+        return self.nodes >= LEAST_NODES and self.its_text
 
     @property
-    def is_edited_copy(self) -> bool:
+    def edited_copy(self) -> bool:
         """Whether the texts are too similar for an independent implementation."""
         if self.nodes < LEAST_NODES:
             return False
         return self.named >= LEAST_KEPT or (
             self.renamed >= LEAST_SURE_KEPT and self.nodes >= LEAST_SURE_NODES
         )
-
-
-NO_OVERLAP = TextOverlap()
 
 
 def comparable_text(function: Function) -> Text:
@@ -117,7 +114,7 @@ def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
     """Return the share of a trusted function's text that a candidate contains."""
     wanted = len(reference.named)
     if not wanted or not candidate.named:
-        return NO_OVERLAP
+        return TextOverlap()
     return TextOverlap(
         _share(reference.named, candidate.named, wanted),
         _share(reference.renamed, candidate.renamed, max(wanted, len(candidate.renamed))),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from itertools import accumulate
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from codeguard.analysis.python.bindings import bindings
 from codeguard.corpus import syntax
@@ -24,6 +24,19 @@ _BEGINNINGS = ("@", "def ", "async ", "class ", "import ", "from ")
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def by_node(work: Callable[[Any], T]) -> Callable[[ast.AST], T]:
+    """Cache what a function returns for a node, as long as the node exists."""
+    known: WeakKeyDictionary[ast.AST, T] = WeakKeyDictionary()
+
+    @wraps(work)
+    def remembered(node: ast.AST) -> T:
+        if node not in known:
+            known[node] = work(node)
+        return known[node]
+
+    return remembered
 
 
 @dataclass(frozen=True)
@@ -40,14 +53,6 @@ class Module:
     too_large: bool = False
     ends: Sequence[int] = field(default=(), repr=False)
     remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def once(self, what: str, statement: ast.stmt, work: Callable[[ast.stmt], T]) -> T:
-        """Return the result of `work` for a statement, computed only once."""
-        key = (what, id(statement))
-        if key not in self.remembered:
-            self.remembered[key] = work(statement)
-        result: T = self.remembered[key]
-        return result
 
     def size(self, definition: Definition) -> int:
         """Return the number of characters in the lines of a definition."""
@@ -79,12 +84,12 @@ class Module:
         return tuple(definitions(self.statements))
 
     @cached_property
-    def definitions(self) -> Mapping[str, NamedDefinitions]:
+    def definitions(self) -> Mapping[str, Sequence[Definition]]:
         """All functions and methods by name."""
         found: dict[str, list[Definition]] = {}
         for definition in self.listed:
             found.setdefault(definition.name, []).append(definition)
-        return {name: NamedDefinitions(listed) for name, listed in found.items()}
+        return found
 
     @cached_property
     def definition_count(self) -> int:
@@ -318,28 +323,6 @@ def child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield from child.body
 
 
-class NamedDefinitions:
-    """The definitions of one name, sorted by first line, with a fast lookup by lines."""
-
-    def __init__(self, listed: Sequence[Definition]) -> None:
-        self._listed = sorted(listed, key=lambda item: item.first_line)
-        self._starts = [item.first_line for item in self._listed]
-        self._ends = list(
-            accumulate((item.node.end_lineno or item.node.lineno for item in self._listed), max)
-        )
-
-    def __len__(self) -> int:
-        return len(self._listed)
-
-    def overlapping(self, first_line: int, last_line: int) -> Definition | None:
-        """Return the first definition that starts in these lines, or else the first that overlaps them."""
-        begins = bisect_left(self._starts, first_line)
-        if begins < len(self._listed) and self._starts[begins] <= last_line:
-            return self._listed[begins]
-        reaches = bisect_left(self._ends, first_line)
-        return self._listed[reaches] if reaches < begins else None
-
-
 def definition_of(
     module: Module, symbol: str, first_line: int, last_line: int, text: str
 ) -> Definition | None:
@@ -349,10 +332,11 @@ def definition_of(
     parse, only the chunk's own text is read.
     """
     name = symbol.rpartition(".")[2]
-    named = module.definitions.get(name)
-    best = None if named is None else named.overlapping(first_line, last_line)
-    if best is not None:
-        return best
+    named = module.definitions.get(name, ())
+    starting = [item for item in named if first_line <= item.first_line <= last_line]
+    around = [item for item in named if item.first_line < first_line <= (item.node.end_lineno or 0)]
+    if starting or around:
+        return (starting or around)[0]
     tree = parse_or_none(textwrap.dedent(text.removeprefix("\ufeff")))
     if tree is None:
         return None

@@ -13,10 +13,10 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from codeguard.behavior.source.definitions import Module
+from codeguard.behavior.source.definitions import Module, read_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
 from codeguard.behavior.source.needed import Import, imports_of
 from codeguard.models import SourceFile, parts_digest
@@ -75,7 +75,6 @@ class Tree:
 
     @cached_property
     def _by_last(self) -> Mapping[str, list[tuple[list[str], str]]]:
-        """The parts of all paths, with the paths, by the last part."""
         found: dict[str, list[tuple[list[str], str]]] = {}
         for path in self.texts:
             parts = [*([self._package] if self._package else []), *path.removesuffix(".py").split("/")]
@@ -148,7 +147,7 @@ class Home:
         return all(
             item.source in ("", known.get(name.partition(".")[2]))
             for name, item in own.modules.items()
-            if item.is_expected and name != own.name
+            if name != own.name
         )
 
     def others(self) -> Iterator[tuple[str, str]]:
@@ -158,7 +157,7 @@ class Home:
             return
         for name, item in whole.modules.items():
             parts = name.split(".")
-            if item.is_expected and item.source and name != whole.name:
+            if item.source and name != whole.name:
                 there = self.trusted.named(parts, is_whole=True) or self.trusted.named(
                     parts[1:] or parts, is_whole=False
                 )
@@ -180,7 +179,6 @@ class Home:
             table = _Table(self.trusted, self._tried())
             table.add(own, place)
             table.follow()
-            table.add_rest(own, place)
             name = ".".join(own)
             whole = Importable(name, table.modules, is_trusted=self.trusted is None)
             known[self.path] = whole if name in table.modules else None
@@ -198,7 +196,7 @@ class _Table:
         self._left = MOST_CHARACTERS
         self._lookups = MOST_LOOKUPS
 
-    def add(self, name: Sequence[str], place: Place, is_expected: bool = True) -> None:
+    def add(self, name: Sequence[str], place: Place) -> None:
         """Add a file under a name, and the packages around it, unless the table has the name or is full."""
         tree, path = place
         dotted = ".".join(name)
@@ -209,15 +207,14 @@ class _Table:
         if len(text) > self._left:
             return
         self._left -= len(text)
-        self.modules[dotted] = ModuleText(text, path.rpartition("/")[2] == INIT, is_expected)
-        if is_expected:
-            self._pending.append((list(name), place))
+        self.modules[dotted] = ModuleText(text, path.rpartition("/")[2] == INIT)
+        self._pending.append((list(name), place))
         if len(name) > 1:
             folder = path.rpartition("/")[0]
             around = folder.rpartition("/")[0] if path.rpartition("/")[2] == INIT else folder
             init = f"{around}/{INIT}" if around else INIT
             if tree.has(init) and len(tree.texts[init]) <= self._left:
-                self.add(name[:-1], (tree, init), is_expected)
+                self.add(name[:-1], (tree, init))
             for length in range(1, len(name)):
                 self.modules.setdefault(".".join(name[:length]), ModuleText("", is_package=True))
 
@@ -236,23 +233,6 @@ class _Table:
                     found = find(wanted, level, (tree, path), others) if self._lookups > 0 else None
                     if found is not None:
                         self.add([*base, *wanted], found)
-
-    def add_rest(self, name: Sequence[str], place: Place) -> None:
-        """Add the other files of a file's package: code may make the names of what it imports."""
-        tree, path = place
-        above = len(name) - (0 if path.rpartition("/")[2] == INIT else 1)
-        folders = path.split("/")[:-1]
-        if not above:
-            return
-        start = "".join(
-            f"{folder}/" for folder in folders[: len(folders) - above + 1] if above <= len(folders)
-        )
-        for other in sorted(tree.texts):
-            if other.startswith(start):
-                parts = other[len(start) :].removesuffix(".py").split("/")
-                parts = parts[:-1] if parts[-1] == "__init__" else parts
-                if all(part.isidentifier() for part in parts):
-                    self.add([name[0], *parts], (tree, other), is_expected=False)
 
 
 def candidate_tree(file: SourceFile, trusted: Tree) -> Tree:
@@ -284,3 +264,41 @@ def _wanted(module: Sequence[str], names: Sequence[str]) -> Iterator[list[str]]:
         yield [*module, name]
     if not module and names:
         yield []
+
+
+class _ReadModules(dict[str, Module]):
+    """The statements of files by path, each read on first use."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def __missing__(self, path: str) -> Module:
+        self[path] = read_module(self._texts[path])
+        return self[path]
+
+
+@dataclass(frozen=True, eq=False)
+class TrustedModules:
+    """The trusted files as a tree, and the packages that each imports in any case."""
+
+    tree: Tree = field(default_factory=lambda: Tree({}), repr=False)
+    packages: Mapping[str, Set[str]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _modules(self) -> _ReadModules:
+        return _ReadModules(self.tree.texts)
+
+    def module_of(self, path: str, text: str) -> Module:
+        """Return the statements of a trusted file, or else of a text."""
+        return self._modules[path] if self.tree.has(path) else read_module(text)
+
+    def packages_of(self, path: str) -> Set[str]:
+        """Return the packages that a file imports in any case and of which no file is here."""
+        return frozenset(self.packages.get(path, ())) - self._parts
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        return frozenset(self.tree.folders_and_names())
+
+
+NO_MODULES = TrustedModules()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
-from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
+from codeguard.behavior.source.definitions import Function, by_node, parse_or_none, unparse
 from codeguard.syntax.names import dotted_name
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
@@ -59,88 +57,46 @@ def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
 
 
 # Decorators that do not read annotations; others may.
-PLAIN_DECORATORS = frozenset(
-    {
-        "staticmethod",
-        "classmethod",
-        "property",
-        "lru_cache",
-        "cache",
-        "functools.lru_cache",
-        "functools.cache",
-        "contextmanager",
-        "contextlib.contextmanager",
-        "overload",
-        "t.overload",
-        "typing.overload",
-    }
-)
-
-
-class LazyStatement:
-    """A statement as source text, which is put into the layout when it is first asked for.
-
-    The text is empty if the statement is nested too deeply to be unparsed.
-    """
-
-    def __init__(self, statement: ast.stmt) -> None:
-        self.plain = _unparsed(statement)
-
-    @cached_property
-    def text(self) -> str:
-        """The statement in the layout for coverage."""
-        return separate_branches(self.plain)
-
-
-_parts: WeakKeyDictionary[ast.stmt, LazyStatement] = WeakKeyDictionary()
-
-
-def part_of(statement: ast.stmt) -> LazyStatement:
-    """Return the part for a statement; cached as long as the statement exists."""
-    part = _parts.get(statement)
-    if part is None:
-        part = _parts[statement] = LazyStatement(statement)
-    return part
-
-
+_PLAIN_DECORATORS = """
+staticmethod classmethod property lru_cache cache functools.lru_cache functools.cache contextmanager
+contextlib.contextmanager overload t.overload typing.overload
+"""
+PLAIN_DECORATORS = frozenset(_PLAIN_DECORATORS.split())
 _ANYTHING = ast.Constant(value=None)  # in the place of an annotation: without one, a name is not bound
 
 
-def _unparsed(statement: ast.stmt) -> str:
+@by_node
+def laid_out(statement: ast.stmt) -> str:
+    """Return a statement's source in the layout for coverage, "" if it is nested too deeply."""
+    return separate_branches(plain_source(statement))
+
+
+@by_node
+def plain_source(statement: ast.stmt) -> str:
     """Return the source of a statement without docstrings and annotations of functions.
 
     Annotations run on import and need imports of their own; those of local names are never evaluated (PEP 526).
     Docstrings are half of many files.
     """
-    described: list[tuple[Function | ast.ClassDef, list[ast.stmt]]] = []
-    removed: list[tuple[ast.arg, ast.expr | None]] = []
-    returns: list[tuple[Function, ast.expr | None]] = []
-    local: list[tuple[ast.AnnAssign, ast.expr]] = []
-    for node in ast.walk(statement):
+    changed: list[tuple[ast.AST, str, object]] = []
+
+    def put(node: ast.AST, field: str, value: object) -> None:
+        changed.append((node, field, getattr(node, field)))
+        setattr(node, field, value)
+
+    for node in list(ast.walk(statement)):
         if isinstance(node, Function | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
-            described.append((node, node.body))
-        if isinstance(node, Function) and drops_annotations(node):
-            returns.append((node, node.returns))
-            removed.extend((argument, argument.annotation) for argument in arguments_of(node.args))
+            put(node, "body", node.body[1:] or [ast.Pass()])
         if isinstance(node, Function):
-            local.extend((found, found.annotation) for found in _annotated_locals(node))
-    for function, _ in returns:
-        function.returns = None
-    for name, _ in local:
-        name.annotation = _ANYTHING
-    for argument, _ in removed:
-        argument.annotation = None
-    for owner, body in described:
-        owner.body = body[1:] or [ast.Pass()]
+            for found in _annotated_locals(node):
+                put(found, "annotation", _ANYTHING)
+            if drops_annotations(node):
+                put(node, "returns", None)
+                for argument in arguments_of(node.args):
+                    put(argument, "annotation", None)
     text = unparse(statement)
-    for owner, body in described:
-        owner.body = body
-    for function, annotation in returns:
-        function.returns = annotation
-    for argument, annotation in removed:
-        argument.annotation = annotation
-    for name, kept in local:
-        name.annotation = kept
+    for node, field, value in reversed(changed):
+        setattr(node, field, value)
     return text
 
 

@@ -1,4 +1,4 @@
-"""The statements of its own file that a function needs.
+"""The statements of its own file that a function needs, by the names that statements bind, use and import.
 
 What they import stays an import: the modules of a corpus are imported as they are.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import symtable
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Module
-from codeguard.behavior.source.names import binders_of, free_names, trimmed_import
+from codeguard.analysis.python.bindings import bindings, is_main_guard, name_bound_by
+from codeguard.behavior.source.definitions import Function, Module, by_node
+from codeguard.behavior.source.layout import arguments_of, drops_annotations, plain_source
 from codeguard.sandbox.inside.allowed import NUMERIC
 
 # Limits on names and statements for all functions of a file. Each function has an equal share, so its result
@@ -27,7 +28,6 @@ BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 Import = tuple[
     int, tuple[str, ...], tuple[str, ...]
 ]  # level, the parts of the module's name, and what is taken of it
-_imports: WeakKeyDictionary[ast.stmt, tuple[Import, ...]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +59,28 @@ def needed_for(
     own_index = -1 if own is None else _index_of(own, module, own_name)
     kept: list[ast.stmt] = []
     for index in sorted({*chosen, own_index} - {-1}):
-        trimmed = trimmed_import(module, index, seen) if index in chosen else None
+        trimmed = _trimmed_import(module, index, seen) if index in chosen else None
         kept.extend(item for item in (trimmed, OWN if index == own_index else None) if item is not None)
     return Needed(tuple(kept), tuple(unresolved), max(len(seen), len(chosen)) <= most)
 
 
 def imports_of(statements: Iterable[ast.stmt]) -> tuple[Import, ...]:
     """Return what statements import, inside their functions too, of other modules than the standard ones."""
-    found: dict[Import, None] = {}
-    for statement in statements:
-        if statement not in _imports:
-            _imports[statement] = tuple(_imports_in(statement))
-        found.update(dict.fromkeys(_imports[statement]))
-    return tuple(found)
+    return tuple(dict.fromkeys(item for statement in statements for item in _imports_in(statement)))
 
 
-def _imports_in(statement: ast.stmt) -> Iterator[Import]:
+@by_node
+def _imports_in(statement: ast.stmt) -> Sequence[Import]:
+    found: list[Import] = []
     for node in ast.walk(statement):
         if isinstance(node, ast.Import):
-            yield from (
+            found += (
                 (0, tuple(alias.name.split(".")), ()) for alias in node.names if not is_known(alias.name)
             )
         elif isinstance(node, ast.ImportFrom) and (node.level or not is_known(node.module or "")):
             module = tuple(node.module.split(".")) if node.module else ()
-            yield node.level, module, tuple(alias.name for alias in node.names)
+            found.append((node.level, module, tuple(alias.name for alias in node.names)))
+    return found
 
 
 def is_known(name: str) -> bool:
@@ -107,7 +105,7 @@ def _followed(names: Iterable[str], module: Module, own_name: str, most: int) ->
                 break
             if index not in chosen:
                 chosen.add(index)
-                wanted.extend(module.once("free", module.statements[index], free_names))
+                wanted.extend(free_names(module.statements[index]))
     return chosen, seen
 
 
@@ -135,3 +133,136 @@ def future_annotations_import(statements: Sequence[ast.stmt]) -> ast.stmt | None
             case _:
                 return None
     return None
+
+
+def names_used_on_execution(statement: ast.stmt, postponed: bool = False) -> Set[str]:
+    """Return the names that a statement uses when it runs, not when its functions are called.
+
+    Args:
+        statement: a statement of any level.
+        postponed: whether its file does not evaluate annotations.
+    """
+    return (_used_if_postponed if postponed else _used)(statement)
+
+
+@by_node
+def _used(statement: ast.stmt) -> Set[str]:
+    return _used_at_once(statement, False)
+
+
+@by_node
+def _used_if_postponed(statement: ast.stmt) -> Set[str]:
+    return _used_at_once(statement, True)
+
+
+def _used_at_once(statement: ast.stmt, postponed: bool) -> Set[str]:
+    found: set[str] = set()
+    pending: list[ast.AST | None] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, Function):
+            pending += (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
+            if not postponed and not drops_annotations(node):
+                pending += (node.returns, *(item.annotation for item in arguments_of(node.args)))
+        elif isinstance(node, ast.AnnAssign) and postponed:
+            pending += (node.target, node.value)
+        elif node is not None and not isinstance(node, ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+    return found
+
+
+def binders_of(module: Module) -> dict[str, list[int]]:
+    """Return the indices of the top-level statements that bind each name."""
+    known: dict[str, list[int]] | None = module.remembered.get(("binders", 0))
+    if known is not None:
+        return known
+    binders: dict[str, list[int]] = {}
+    module.remembered["binders", 0] = binders
+    for index, statement in enumerate(module.statements):
+        if not is_main_guard(statement):
+            for name in bound_names(statement):
+                binders.setdefault(name, []).append(index)
+    return binders
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement binds or modifies; `*` for a star import."""
+    names = bindings([statement]).bound
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(_base(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # TABLE.update(...) modifies TABLE; sys.path.insert(...) has two attributes
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.add(function.value.id)
+        pending.extend(ast.iter_child_nodes(node))
+    names.discard("")
+    return names
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _trimmed_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
+    """Return an import with only the needed names, so that a missing unused module does no harm."""
+    statement = module.statements[index]
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return statement
+    bound = _aliases(statement)
+    places = sorted(place for name in (bound.keys() & seen) | (bound.keys() & {"*"}) for place in bound[name])
+    if not places:
+        return None
+    # The same object where many functions need the same: what is read of a statement is read once.
+    key = (f"imported {places}", index)
+    if key not in module.remembered:
+        kept = [statement.names[place] for place in places]
+        if isinstance(statement, ast.ImportFrom):
+            module.remembered[key] = ast.ImportFrom(statement.module, kept, statement.level)
+        else:
+            module.remembered[key] = ast.Import(kept)
+    known: ast.stmt = module.remembered[key]
+    return known
+
+
+@by_node
+def _aliases(statement: ast.Import | ast.ImportFrom) -> Mapping[str, Sequence[int]]:
+    """Return the positions in an import's list that bind each name; one statement may import many names."""
+    found: dict[str, list[int]] = {}
+    for place, alias in enumerate(statement.names):
+        found.setdefault(name_bound_by(alias), []).append(place)
+    return found
+
+
+@by_node
+def free_names(statement: ast.stmt) -> Set[str]:
+    """Return the names that a statement takes from its module, except those in annotations."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return frozenset()
+    try:
+        table = symtable.symtable(plain_source(statement), "<chunk>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    names: set[str] = set()
+    if isinstance(statement, ast.Delete):  # a deleted name has to exist
+        names |= {node.id for node in statement.targets if isinstance(node, ast.Name)}
+    pending = [table]
+    while pending:
+        scope = pending.pop()
+        top = scope.get_type() == "module"
+        # A class body may use a name before binding it, which then refers to the module.
+        own = scope.get_type() == "class"
+        for symbol in scope.get_symbols():
+            if ((top or own) and symbol.is_referenced()) or (not top and symbol.is_global()):
+                names.add(symbol.get_name())
+        pending.extend(scope.get_children())
+    return names

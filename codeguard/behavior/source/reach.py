@@ -15,12 +15,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function
-from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
-from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved, together
+from codeguard.analysis.python.bindings import bindings
+from codeguard.behavior.source.definitions import Function, by_node
+from codeguard.behavior.verdict.effects import (
+    ENVIRONMENT,
+    OBSERVED,
+    Capability,
+    Facts,
+    effect_facts,
+    resolved,
+    together,
+)
 from codeguard.corpus.syntax import unqualified_name
 
 # Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.
@@ -28,7 +37,6 @@ ANY = "*"  # any name, because one is computed
 ANY_ATTRIBUTE = ".*"
 _HELD = ".__dict__"  # any attribute of an object
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
 _SEEN = frozenset(OBSERVED.values())
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"})
 _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile", "__import__", "__dict__"})
@@ -49,7 +57,7 @@ class _Code:
     uses: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     """A function, or a statement that binds names, with the names that lead to it and its class."""
 
@@ -60,19 +68,17 @@ class _Part:
     begun: Facts | None = None  # its effects when called on import, if these are not all
     once: bool = False  # whether it runs on import only
 
+    @cached_property
+    def names_on_any_object(self) -> frozenset[str]:
+        bare = {name.removeprefix(".") for name in self.names}
+        return frozenset(bare | {f".{name}" for name in bare})
+
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
     on_import: _Code
     in_branches: _Code
     parts: tuple[_Part, ...]
-
-
-_statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
-# Of the parts of a statement: reduced to what each method needs, one class gives many statements of the same parts.
-_functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
-_bindings: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
-_codes: WeakKeyDictionary[ast.AST, _Code] = WeakKeyDictionary()
 
 
 def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectReach:
@@ -83,7 +89,10 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectRea
     begins = {own.name, f".{name}"} if isinstance(own, ast.ClassDef) else {name}
     first = [part for part in statements[0].parts if not begins.isdisjoint(part.names)]
     near = [*first, *_reachable_by_class(first, parts)]
-    far = [*first, *_reachable([part.code for part in first], _index(parts, _names_leading_to_part))]
+    far = [
+        *first,
+        *_reachable([part.code for part in first], _index(parts, attrgetter("names_on_any_object"))),
+    ]
     if any(ANY in part.code.uses for part in near):
         near = parts
     if any(part.code.uses & {ANY, ANY_ATTRIBUTE, _HELD} for part in far):
@@ -100,25 +109,13 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectRea
     )
 
 
-def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) -> frozenset[Capability]:
-    """Return the certain effects of a method's own text and of the functions that it calls by plain names.
+def reached_by_own(
+    name: str, own: ast.stmt, others: Sequence[ast.stmt], by_calls: bool
+) -> frozenset[Capability] | None:
+    """Return the certain effects of a function's own text and of what it uses by plain names.
 
-    Attributes are not followed, because those of its object are its class's.
-    """
-    statements = [_read(statement) for statement in (own, *others)]
-    first = [
-        replace(part, code=replace(part.code, uses=frozenset(use for use in part.code.uses if use[0] != ".")))
-        for part in statements[0].parts
-        if f".{name}" in part.names
-    ]
-    near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
-    return resolved([part.code.facts for part in near if not part.once])
-
-
-def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability] | None:
-    """Return the certain effects of a function's own text, of what it calls by plain names and of what it imports.
-
-    A class that is only mentioned, as in `isinstance(item, Rule)`, makes no object. None if a name is computed.
+    Attributes are not followed, because those of a method's object are its class's. `by_calls` leaves out what is
+    only mentioned, except for imports: `isinstance(item, Rule)` makes no object. It gives None if a name is computed.
     """
     statements = [_read(statement) for statement in (own, *others)]
     imported = {
@@ -126,18 +123,23 @@ def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> fr
     }
     first: list[_Part] = []
     for part in statements[0].parts:
+        uses = part.code.uses
         if name in part.names or f".{name}" in part.names:
-            if part.code.uses & {ANY, ANY_ATTRIBUTE}:
+            if by_calls and uses & {ANY, ANY_ATTRIBUTE}:
                 return None
-            uses = {use.removesuffix("()") for use in part.code.uses if use.endswith("()") or use in imported}
-            first.append(replace(part, code=replace(part.code, uses=frozenset(uses))))
+            uses = frozenset(use for use in uses if use[0] != ".")
+            if by_calls:
+                uses = frozenset(
+                    use.removesuffix("()") for use in uses if use.endswith("()") or use in imported
+                )
+            first.append(replace(part, code=replace(part.code, uses=uses)))
     near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
     return resolved([part.code.facts for part in near if not part.once])
 
 
 def _run_on_import(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
     """Return the facts of code that runs on import and of functions called then; if `sure`, certain only."""
-    called = _reachable(on_import, _index(parts, lambda part: part.needed))
+    called = _reachable(on_import, _index(parts, attrgetter("needed")))
     return [
         *(code.facts for code in on_import),
         *((sure and part.begun) or part.code.facts for part in called),
@@ -150,12 +152,6 @@ def _index(parts: Sequence[_Part], keys: Callable[[_Part], Iterable[str]]) -> di
         for name in keys(part):
             index.setdefault(name, []).append(part)
     return index
-
-
-def _names_leading_to_part(part: _Part) -> set[str]:
-    """Return the names that may lead to a part, regardless of the object that an attribute belongs to."""
-    bare = {name.removeprefix(".") for name in part.names}
-    return bare | {f".{name}" for name in bare}
 
 
 def _reachable(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Part]:
@@ -171,7 +167,7 @@ def _reachable(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_
 
 def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[_Part]:
     """Return the reachable parts, following attributes only into classes that are named."""
-    index = _index(parts, lambda part: part.names)
+    index = _index(parts, attrgetter("names"))
     members = _index(parts, lambda part: (part.owner,))
     live = {"", *(part.owner for part in first)}
     waiting: dict[str, list[_Part]] = {}
@@ -197,26 +193,18 @@ def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[
     return list(reached.values())
 
 
+@by_node
 def _read(statement: ast.stmt) -> _Statement:
-    if statement not in _statements:
-        on_import: list[ast.AST] = []
-        in_branches: list[ast.AST] = []
-        parts: list[_Part] = []
-        _split([statement], "", on_import, in_branches, parts)
-        _statements[statement] = _Statement(_code(on_import), _code(in_branches), tuple(parts))
-    return _statements[statement]
+    on_import: list[ast.AST] = []
+    in_branches: list[ast.AST] = []
+    parts: list[_Part] = []
+    _split([statement], "", on_import, in_branches, parts)
+    return _Statement(_code(on_import), _code(in_branches), tuple(parts))
 
 
 def _code(pieces: Sequence[ast.AST]) -> _Code:
-    """Return statements and expressions as one piece of code."""
-    known = [_code_of(piece) for piece in pieces]
-    return _Code(together(code.facts for code in known), frozenset().union(*(code.uses for code in known)))
-
-
-def _code_of(piece: ast.AST) -> _Code:
-    if piece not in _codes:
-        _codes[piece] = _Code(effect_facts(piece), frozenset(_names(piece)))
-    return _codes[piece]
+    facts = together(effect_facts(piece) for piece in pieces)
+    return _Code(facts, frozenset(name for piece in pieces for name in _names(piece)))
 
 
 def _split(
@@ -249,27 +237,20 @@ def _split(
             handled = [item for handler in statement.handlers for item in handler.body]
             _split(handled, owner, in_branches, in_branches, parts)
         else:
-            parts.append(_binding(statement, owner))
-            if not _is_alias(statement):
-                on_import.append(statement)
+            is_alias = _is_alias(statement)
+            parts.append(_binding(statement, owner, is_alias))
+            on_import += [] if is_alias else [statement]
         on_import += head
 
 
-def _binding(statement: ast.stmt, owner: str) -> _Part:
+def _binding(statement: ast.stmt, owner: str, is_alias: bool) -> _Part:
     """Return the part for a statement; anything beyond a binding happens on import."""
-    if statement not in _bindings:
-        _bindings[statement] = _read_binding(statement, owner)
-    return _bindings[statement]
-
-
-def _read_binding(statement: ast.stmt, owner: str) -> _Part:
     bound = frozenset(_bound(statement))
     # `method.__doc__ = …` binds no name in its class.
-    attributes = frozenset(name for name in bound if name.startswith("."))
-    names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
-    found = _code_of(statement)
+    names = frozenset().union(*({name} if name[0] == "." else _leading_to(name, owner) for name in bound))
+    found = _code([statement])
     code = _Code(found.facts, _own_names(found.uses, owner))
-    return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
+    return _Part(names, code, owner, bound if is_alias else frozenset(), once=not is_alias)
 
 
 def _own_names(names: Iterable[str], owner: str) -> frozenset[str]:
@@ -300,31 +281,26 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
-    if function not in _functions:
-        uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
-        bound = _locals(function)
-        uses.update(*(_names(item, bound) for item in function.body))
-        needed = frozenset(() if owner else (f"{function.name}()",))
-        names = _leading_to(function.name, owner)
-        code = _Code(effect_facts(function), frozenset(uses))
-        _functions[function] = _Part(names, code, owner, needed, begun=_decorator_facts(function))
-    return _functions[function]
+    uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
+    own = bindings(function.body)
+    bound = own.bound - own.declared_global
+    bound |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    uses.update(*(_names(item, bound) for item in function.body))
+    needed = frozenset(() if owner else (f"{function.name}()",))
+    names = _leading_to(function.name, owner)
+    code = _Code(effect_facts(function), frozenset(uses))
+    return _Part(names, code, owner, needed, begun=_decorator_facts(function))
 
 
 def _decorator_facts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
     """Return the facts of a function that returns an inner function, as decorators do; None for others."""
-    made = [node for node in function.body if isinstance(node, Function)]
+    made = {node.name: node for node in function.body if isinstance(node, Function)}
     others = [node for node in function.body if not isinstance(node, Function)]
     given = {node.value for node in others if isinstance(node, ast.Return)}
-    used = {
-        node.id
-        for item in others
-        for node in ast.walk(item)
-        if isinstance(node, ast.Name) and node not in given
-    }
-    if not made or any(node.name in used for node in made):
+    names = (node for item in others for node in ast.walk(item) if isinstance(node, ast.Name))
+    if not made or any(node.id in made and node not in given for node in names):
         return None
-    heads = [ast.Expr(item) for node in made for item in _head(node)]
+    heads = [ast.Expr(item) for node in made.values() for item in _head(node)]
     return effect_facts(ast.Module([*others, *heads], type_ignores=[]))
 
 
@@ -339,25 +315,8 @@ def _leading_to(name: str, owner: str) -> frozenset[str]:
 
 
 def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
-    """Return the expressions that are evaluated when a function is defined."""
     defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
     return [*function.decorator_list, *defaults]
-
-
-def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Return the names that a function binds locally, which do not refer to the module."""
-    found = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-    shared: set[str] = set()
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            shared.update(node.names)
-        if not isinstance(node, _SCOPES):
-            pending.extend(ast.iter_child_nodes(node))
-    return frozenset(found - shared)
 
 
 def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
@@ -395,17 +354,13 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
 
 def _object_of_all_values(node: ast.AST) -> str | None:
     """Return the name of the object whose values are all accessed at once, without its methods."""
-    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-        value: ast.expr = node.value
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and len(node.args) == 1:
-        value = node.args[0]
-    else:
-        return None
-    return value.id if isinstance(value, ast.Name) else None
+    match node:
+        case ast.Attribute(ast.Name(name), "__dict__") | ast.Call(ast.Name("vars"), [ast.Name(name)]):
+            return name
+    return None
 
 
 def _looked_up(call: ast.Call) -> Iterator[str]:
-    """Yield the name that a call looks up."""
     for argument in call.args[:2]:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             yield from (f".{part}" for part in argument.value.split("."))

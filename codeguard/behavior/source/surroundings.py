@@ -9,17 +9,20 @@ from functools import cached_property
 
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module
 from codeguard.behavior.source.importing import Home
-from codeguard.behavior.source.layout import LazyStatement, part_of
-from codeguard.behavior.source.names import bound_names, free_names, names_used_on_execution
+from codeguard.behavior.source.layout import laid_out, plain_source
 from codeguard.behavior.source.needed import (
     OWN,
     Import,
     Needed,
+    binders_of,
+    bound_names,
+    free_names,
     future_annotations_import,
     imports_of,
+    names_used_on_execution,
     needed_for,
 )
-from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_calls, reached_by_method
+from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_own
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
 
@@ -75,12 +78,6 @@ class Surroundings:
         """What they import of other modules than the standard ones."""
         return imports_of((self.own, *self.needed.statements))
 
-    @property
-    def parts(self) -> tuple[LazyStatement, ...]:
-        """The statements as text, in the order of a file."""
-        before, after = self._before_and_after
-        return tuple(part_of(statement) for statement in (*before, self.own, *after))
-
     @cached_property
     def _before_and_after(self) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The statements before the function's own, and those that come after it or need it as soon as they run."""
@@ -107,29 +104,24 @@ class Surroundings:
         """The effects that the function can have according to the syntax."""
         return reachable(self.definition.name, self.own, self.needed.statements)
 
-    @property
-    def reached_by_method(self) -> frozenset[Capability]:
-        """The certain effects of a method without those of its class; of a function, all certain ones."""
-        if not isinstance(self.own, ast.ClassDef):
-            return self.reach.certain
-        return reached_by_method(self.definition.name, self.own, self.needed.statements)
-
-    @property
-    def reached_by_calls(self) -> frozenset[Capability]:
-        """The certain effects of its own text and of what it calls by plain names."""
-        found = reached_by_calls(self.definition.name, self.own, self.needed.statements)
+    def reached_by_own(self, by_calls: bool) -> frozenset[Capability]:
+        """Return the certain effects of its own text and of what it uses by plain names, see `reach`."""
+        name, others = self.definition.name, self.needed.statements
+        found = reached_by_own(name, self.own, others, by_calls)
         return self.reach.certain if found is None else found
 
     def runnable(self, home: Home | None = None) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file."""
-        parts, place = self.parts, len(self._before_and_after[0])
-        source = "".join(f"{part.text}\n" for part in parts)
-        if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[place].text:
+        before, after = self._before_and_after
+        text = laid_out(self.own)
+        texts = [*map(laid_out, before), text, *map(laid_out, after)]
+        source = "".join(f"{part}\n" for part in texts)
+        if not self.needed.complete or len(source) > MAX_CHARACTERS or not text:
             return None
-        node = _locate(parts[place].text, self.definition)
+        node = _locate(text, self.definition)
         if node is None:
             return None
-        ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:place]))
+        ast.increment_lineno(node, sum(part.count("\n") + 1 for part in texts[: len(before)]))
         borrowed = () if home is None else home.borrowed(self.imports)
         return Runnable(
             source,
@@ -138,7 +130,7 @@ class Surroundings:
             node,
             self.needed.unresolved,
             borrowed,
-            frozenset(part.plain for part in (*parts[:place], *parts[place + 1 :])),
+            frozenset(map(plain_source, (*before, *after))),
             home if self.imports or self.needed.unresolved else None,
             self.file_names if borrowed else frozenset(),
             self.completed,
@@ -164,30 +156,18 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
     Code that was cut out of a file uses names that only this file binds.
     What the excerpt's own file binds comes later and replaces a trusted definition of that name.
     """
-    binders: dict[str, list[int]] = {}
-    for place, statement in enumerate(home.needed.statements):
-        for name in bound_names(statement):
-            binders.setdefault(name, []).append(place)
-    wanted = [name for name in excerpt.needed.unresolved if name in binders]
-    seen: set[str] = set()
-    chosen: set[int] = set()
-    while wanted:
-        name = wanted.pop()
-        new = set(binders.get(name, ())) - chosen if name not in seen else set()
-        seen.add(name)
-        chosen |= new
-        wanted.extend(used for place in new for used in free_names(home.needed.statements[place]))
-    if not chosen:
+    around = Module(home.needed.statements)
+    completed = tuple(name for name in excerpt.needed.unresolved if name in binders_of(around))
+    taken = needed_for(completed, around).statements
+    if not taken:
         return excerpt
     own = excerpt.needed.statements
     first = [item for item in own[:1] if item is future_annotations_import(own)]
-    taken = [home.needed.statements[place] for place in sorted(chosen)]
     needed = replace(
         excerpt.needed,
         statements=(*first, *taken, *own[len(first) :]),
-        unresolved=tuple(name for name in excerpt.needed.unresolved if name not in binders),
+        unresolved=tuple(name for name in excerpt.needed.unresolved if name not in completed),
     )
-    completed = tuple(name for name in excerpt.needed.unresolved if name in binders)
     return replace(excerpt, needed=needed, place=excerpt.place + len(taken), completed=completed)
 
 

@@ -1,7 +1,7 @@
 """Examples in trusted tests: assertions on calls with plain arguments, read from the syntax tree.
 
-Supported are pytest's `assert`, `raises` and parametrised tables, unittest's `assertEqual` and
-related methods, and loops over literal tables. Tests are never run. An asserted result counts only
+Supported are pytest's `assert`, `raises` and parametrised tables, and unittest's `assertEqual` and
+related methods. Tests are never run. An asserted result counts only
 if the trusted function itself confirms it.
 """
 
@@ -11,26 +11,26 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from codeguard.behavior.source.definitions import Function, read_module
-from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, literal_value
+from codeguard.behavior.specs.calls import (
+    NO_VALUES,
+    NotPlainError,
+    Values,
+    literal_value,
+    plain_call,
+    remember,
+    unwrapped,
+)
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
 from codeguard.syntax.names import dotted_name
 
 MAX_ROWS = 100  # rows of one table
 MAX_EXAMPLES = 100  # examples for one function
-EQUAL = frozenset(
-    {
-        "assertEqual",
-        "assertEquals",
-        "assertListEqual",
-        "assertDictEqual",
-        "assertTupleEqual",
-        "assertSetEqual",
-        "assertSequenceEqual",
-        "assertAlmostEqual",
-        "assertCountEqual",
-    }
-)
+_EQUAL = """
+assertEqual assertEquals assertListEqual assertDictEqual assertTupleEqual assertSetEqual assertSequenceEqual
+assertAlmostEqual assertCountEqual
+"""
+EQUAL = frozenset(_EQUAL.split())
 CONSTANT: Mapping[str, object] = {"assertTrue": True, "assertFalse": False, "assertIsNone": None}
 Named = tuple[str, Example]
 
@@ -113,34 +113,8 @@ def _examples(body: Sequence[ast.stmt], values: Values, path: str) -> Iterator[N
         elif isinstance(statement, ast.With):
             yield from _raises_examples(statement, known, origin)
             yield from _examples(statement.body, known, path)
-        elif isinstance(statement, ast.For):
-            for row in _loop(statement, known):
-                yield from _examples(statement.body, {**known, **row}, path)
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and not isinstance(statement, ast.Assert):
-                known.pop(node.id, None)  # its value may have changed
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
-                known[statement.targets[0].id] = literal_value(statement.value, known)
-            except NotPlainError:
-                continue
-
-
-def _loop(statement: ast.For, known: Values) -> Iterator[Values]:
-    try:
-        rows = literal_value(statement.iter, known)
-    except NotPlainError:
-        return
-    if not isinstance(rows, list | tuple):
-        return
-    target = statement.target
-    for row in rows[:MAX_ROWS]:
-        if isinstance(target, ast.Name):
-            yield {target.id: row}
-        elif isinstance(target, ast.Tuple) and isinstance(row, list | tuple) and len(row) == len(target.elts):
-            names = [item.id for item in target.elts if isinstance(item, ast.Name)]
-            if len(names) == len(row):
-                yield dict(zip(names, row, strict=True))
+        if not isinstance(statement, ast.Assert):
+            remember(statement, known)
 
 
 def _assert_examples(test: ast.expr, known: Values, origin: str) -> Iterator[Named]:
@@ -168,23 +142,11 @@ def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: s
 
 
 def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
-    """Yield the example of a call with plain arguments; `list(f(x))` is read as `f(x)`."""
-    if not isinstance(node, ast.Call):
-        return
-    name = dotted_name(node.func)
-    if name in ("list", "tuple", "sorted") and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
-        if name != "sorted":
-            yield from _call_example(node.args[0], expected, known, origin)
-        return
-    try:
-        args = tuple(literal_value(argument, known) for argument in node.args)
-        kwargs = {
-            keyword.arg: literal_value(keyword.value, known) for keyword in node.keywords if keyword.arg
-        }
-    except NotPlainError:
-        return
-    if name and len(kwargs) == len(node.keywords):
-        yield name.rpartition(".")[2], Example(args, kwargs, expected, origin)
+    call = unwrapped(node, "list", "tuple")
+    name = dotted_name(call) if isinstance(call, ast.Call) else ""
+    found = plain_call(call, values=known) if isinstance(call, ast.Call) and name != "sorted" else None
+    if name and found is not None:
+        yield name.rpartition(".")[2], Example(*found, expected, origin)
 
 
 def _unittest_examples(call: ast.Call, known: Values, origin: str) -> Iterator[Named]:
@@ -200,12 +162,9 @@ def _unittest_examples(call: ast.Call, known: Values, origin: str) -> Iterator[N
 
 def _raises_examples(statement: ast.With, known: Values, origin: str) -> Iterator[Named]:
     context = statement.items[0].context_expr
-    is_raises = isinstance(context, ast.Call) and dotted_name(context.func).rpartition(".")[2] in (
-        "raises",
-        "assertRaises",
-    )
-    if not is_raises or not isinstance(context, ast.Call) or not context.args or len(statement.body) != 1:
+    if not isinstance(context, ast.Call) or not context.args or len(statement.body) != 1:
         return
     only, exception = statement.body[0], dotted_name(context.args[0])
-    if isinstance(only, ast.Expr) and exception:
+    is_raises = dotted_name(context).rpartition(".")[2] in ("raises", "assertRaises")
+    if is_raises and isinstance(only, ast.Expr) and exception:
         yield from _call_example(only.value, Raises(exception), known, origin)

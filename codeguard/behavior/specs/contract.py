@@ -13,9 +13,9 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from codeguard.behavior.inputs.learning import learn_shape
-from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape
+from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape, is_ascending, learn_shape
 from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
 from codeguard.behavior.specs.examples import Example, Returns, Spec
 from codeguard.sandbox.model import Iteration
@@ -37,10 +37,10 @@ QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 ORDER, POSITION = "the order of its results", "whether positions begin with 0 or 1"
 # What code has to do with whose guards are there for protection: paths, signatures, credentials, processes.
-_GUARDED = """
-os pathlib posixpath ntpath hmac hashlib secrets ssl subprocess socket shutil tempfile
-"""
-GUARDED = frozenset(_GUARDED.split())
+GUARDED = frozenset(
+    {"os", "pathlib", "posixpath", "ntpath", "hmac", "hashlib", "secrets", "ssl", "subprocess", "socket"}
+    | {"shutil", "tempfile"}
+)
 REFUSALS = frozenset({"AssertionError", "TypeError"})  # they say that the caller broke the contract
 
 
@@ -52,30 +52,8 @@ def is_real(value: object) -> bool:
 # What it takes: relations between two arguments
 
 
-def _lengths(*values: object) -> tuple[int, ...]:
-    return tuple(len(value) for value in values if isinstance(value, str | list | tuple))
-
-
-def _equal_lengths(first: object, second: object) -> bool:
-    sizes = _lengths(first, second)
-    return len(sizes) == 2 and sizes[0] == sizes[1]
-
-
-def _one_longer(first: object, second: object) -> bool:
-    sizes = _lengths(first, second)
-    return len(sizes) == 2 and sizes[0] == sizes[1] + 1
-
-
-def _counts(first: object, second: object) -> bool:
-    return isinstance(first, int) and _lengths(second) == (first,)
-
-
-def _not_beyond_length(first: object, second: object) -> bool:
-    return isinstance(first, int) and any(0 <= first <= size for size in _lengths(second))
-
-
-def _not_above(first: object, second: object) -> bool:
-    return is_real(first) and is_real(second) and first <= second  # type: ignore[operator]
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, str | list | tuple) else -1
 
 
 def _contained(first: object, second: object) -> bool:
@@ -85,12 +63,14 @@ def _contained(first: object, second: object) -> bool:
     return rows and any(repr(first) == repr(item) for item in second)  # type: ignore[attr-defined]
 
 
-RELATIONS: Mapping[str, Callable[[object, object], bool]] = {
-    "is as long as": _equal_lengths,
-    "is longer by one than": _one_longer,
-    "counts": _counts,
-    "is not beyond the length of": _not_beyond_length,
-    "is not above": _not_above,
+RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "is as long as": lambda first, second: _length(first) == _length(second) >= 0,
+    "is longer by one than": lambda first, second: _length(first) == _length(second) + 1 > 0,
+    "counts": lambda first, second: isinstance(first, int) and 0 <= first == _length(second),
+    "is not beyond the length of": lambda first, second: (
+        isinstance(first, int) and 0 <= first <= _length(second)
+    ),
+    "is not above": lambda first, second: is_real(first) and is_real(second) and first <= second,
     "is in": _contained,
 }
 
@@ -118,7 +98,7 @@ class Relation:
         if not whole or not all(map(self.holds, whole)):
             return False
         if self.kind == "is as long as":
-            return self.first < self.second and any(_lengths(row[self.first]) != (0,) for row in whole)
+            return self.first < self.second and any(_length(row[self.first]) for row in whole)
         if self.kind == "counts":
             return len({row[self.first] for row in whole}) >= LEAST_COUNTED
         return self.kind != "is not above" or named or len(whole) >= LEAST_ORDERED
@@ -200,15 +180,6 @@ def excluded_by(annotation: str, value: object) -> bool:
     return kinds is not None and "|" not in annotation and not isinstance(value, kinds)
 
 
-def _sorted(value: object) -> bool:
-    try:
-        return not isinstance(value, list | tuple) or all(
-            first <= second for first, second in itertools.pairwise(value)
-        )
-    except TypeError:
-        return True
-
-
 def _prime(value: object) -> bool:
     if not isinstance(value, int) or not 1 < value < LARGEST_TESTED:
         return False
@@ -226,7 +197,7 @@ _PROSE: Sequence[tuple[str, str, Test]] = (
     (
         "in order",
         rf"\b(?:sorted|ordered|ascending)\s+{_ROWS}\b|\b{_ASKED}\s+(?:sorted|ordered)\b",
-        _sorted,
+        lambda value: not isinstance(value, list | tuple) or is_ascending(value),
     ),
     (
         "not empty",
@@ -257,13 +228,6 @@ _PROSE: Sequence[tuple[str, str, Test]] = (
 )
 
 
-def _asked_in_prose(text: str) -> Iterator[tuple[str, Test]]:
-    for name, pattern, holds in _PROSE:
-        found = re.finditer(pattern, text[:4_000], re.IGNORECASE)
-        if any(not _GIVEN_BACK.search(text[: match.start()][-40:]) for match in found):
-            yield name, holds
-
-
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"
 _CHAIN = re.compile(
     rf"(?<!\d){_NUMBER}\s*(<=|<|≤)\s*([A-Za-z_][\w.\[\]]*(?:\([^)]*\))?)\s*(<=|<|≤)\s*{_NUMBER}"
@@ -275,10 +239,14 @@ _RANGE = re.compile(
 _TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of their names
 _ANY_NUMBER = NumberBounds(-1e9, 1e9)
 _LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
-_LIMITS = tuple(
-    pair.split("/")
-    for pair in ["low/high", "lower/upper", "lo/hi", "min/max", "minimum/maximum", "floor/ceiling"]
-)
+_LIMITS = {
+    "low": "high",
+    "lower": "upper",
+    "lo": "hi",
+    "min": "max",
+    "minimum": "maximum",
+    "floor": "ceiling",
+}
 
 
 def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, NumberBounds]:
@@ -315,7 +283,7 @@ def _ordered_by_name(parameters: Sequence[Parameter]) -> list[tuple[int, int]]:
     return [
         places
         for places in itertools.permutations(range(len(names)), 2)
-        for low, high in _LIMITS
+        for low, high in _LIMITS.items()
         if low in names[places[0]] and names[places[0]].replace(low, high, 1) == names[places[1]]
     ]
 
@@ -348,33 +316,32 @@ class Guard:
     exception: str
     is_bound: bool
 
-    @classmethod
-    def all_of(cls, function: Function) -> Iterator[Guard]:
-        """Yield the guards of a function: raises directly below a condition, and assertions."""
-        for node in ast.walk(function):
-            match node:
-                case ast.Assert(test):
-                    yield cls(f"not ({unparse(test)})", "AssertionError", _compares(test, ast.Lt, ast.LtE))
-                case ast.If(test, [ast.Raise(exc=ast.expr() as raised)]):
-                    yield cls(
-                        unparse(test),
-                        dotted_name(raised).rpartition(".")[2],
-                        _compares(test, ast.Gt, ast.GtE),
-                    )
+
+def _guards_of(function: Function) -> Iterator[Guard]:
+    """Yield the guards of a function: raises directly below a condition, and assertions."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assert(test):
+                yield Guard(f"not ({unparse(test)})", "AssertionError", _compares(test, ast.Lt, ast.LtE))
+            case ast.If(test, [ast.Raise(exc=ast.expr() as raised)]):
+                name = dotted_name(raised).rpartition(".")[2]
+                yield Guard(unparse(test), name, _compares(test, ast.Gt, ast.GtE))
 
 
 def _compares(test: ast.expr, *signs: type[ast.cmpop]) -> bool:
-    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    compared = (node for node in ast.walk(test) if isinstance(node, ast.Compare))
     return any(isinstance(sign, signs) for node in compared for sign in node.ops)
 
 
 def _handles_secrets(source: str) -> bool:
     """Return whether code works on paths, signatures, credentials or processes, as its imports show."""
     tree = parse_or_none(source)
-    nodes = list(ast.walk(tree)) if tree is not None else []
-    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    named += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    return any(name.partition(".")[0] in GUARDED for name in named)
+    for node in ast.walk(tree) if tree is not None else ():
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        if any(name.partition(".")[0] in GUARDED for name in names):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,12 +382,17 @@ def written_contract(
         function: its tree, if it is a function and no spec.
         source: the code of the function with all that it needs.
     """
-    guards = tuple(dict.fromkeys(Guard.all_of(function))) if function is not None else ()
+    guards = tuple(dict.fromkeys(_guards_of(function))) if function is not None else ()
     protects = bool(guards) and _handles_secrets(source)
+    text = text[:4_000]
     conditions = tuple(
         (name, holds)
-        for name, holds in _asked_in_prose(text)
-        if all(holds(value) for args in shown for value in args)
+        for name, pattern, holds in _PROSE
+        if any(
+            not _GIVEN_BACK.search(text[: match.start()][-40:])
+            for match in re.finditer(pattern, text, re.IGNORECASE)
+        )
+        and all(holds(value) for args in shown for value in args)
     )
     protecting = frozenset(item.exception for item in guards if protects or item.is_bound)
     return Contract(conditions=conditions, guards=guards, protecting=protecting)
@@ -465,12 +437,8 @@ def as_list(value: object) -> list[object] | None:
 
 
 def _is_position(args: Sequence[object], value: int) -> bool:
-    return any(0 <= value <= size for size in _lengths(*args))
+    return any(0 <= value <= _length(item) for item in args)
 
 
 def _in_one_order(row: Sequence[object]) -> bool:
-    try:
-        ordered = sorted(row)  # type: ignore[type-var]
-    except TypeError:
-        return False
-    return list(row) in (ordered, ordered[::-1])
+    return is_ascending(row) or is_ascending(row[::-1])

@@ -1,15 +1,22 @@
-"""Examples in docstrings: doctests, `f(x) == y`, `f(x) -> y`, `For x = 3 the result is 5`."""
+"""Examples in docstrings: doctests, and calls with their result: `f(x) == y`, `f(x) -> y`."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import doctest
 import re
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import Definition, Parameter
-from codeguard.behavior.specs.calls import NotPlainError, example_of, literal_value, plain_call, read_literal
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
+from codeguard.behavior.specs.calls import (
+    NotPlainError,
+    example_of,
+    literal_value,
+    plain_call,
+    read_literal,
+    remember,
+    unwrapped,
+)
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.syntax import variables_in
 
@@ -19,11 +26,16 @@ SEPARATORS = re.compile(
     r"\s*(?:#\s*)?(?:==>|=>|==|->|→|➞|⟶|⇒|=|:|(?:(?:will|would|should|must)\s*)?(?:returns?|gives?|equals?|yields?|is|be)\b)\s*",
     re.IGNORECASE,
 )
-OUTPUT = re.compile(
+
+_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_TOKEN = re.compile(rf"{_TEXT}|[\[\](){{}}]")
+_SCALAR = re.compile(rf"{_TEXT}|[-+]?(?:\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b")
+_END = re.compile(r"(?![\w'\"])\s*(?:$|[#.;,)]|[^\W\d_])")
+_INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
+_OUTPUT = re.compile(
     r"(?:outputs?|results?|returns?|answer|expected)\b(?:\s+(?:(?:should|will|would|must)\s+be|is|are|equals?))?\s*[:=]?\s*",
     re.IGNORECASE,
 )
-INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
 
 
 def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]:
@@ -34,8 +46,7 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
     text = node.value.value
     if not isinstance(text, str):
         return ()
-    owner = "" if definition.owner is None else definition.owner.name
-    reader = _Reader(definition.name, definition.parameters, path, node.lineno, owner)
+    reader = _Reader(definition, path, node.lineno)
     found: dict[str, Example] = {}
     for example in (*reader.doctests(text), *reader.prose(text)):
         key = repr((example.args, example.kwargs, example.expression, example.setup))
@@ -46,14 +57,9 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 
 
 class _Reader:
-    """Reads the docstring of one function."""
-
-    def __init__(
-        self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
-    ) -> None:
-        self.callee = callee
-        self.owner = owner
-        self.parameters = parameters
+    def __init__(self, definition: Definition, path: str, line: int) -> None:
+        self.callee, self.parameters = definition.name, definition.parameters
+        self.owner = "" if definition.owner is None else definition.owner.name
         self.path = path
         self.line = line
 
@@ -71,10 +77,11 @@ class _Reader:
         for example in examples:
             try:
                 body = ast.parse(example.source).body
-            except (SyntaxError, ValueError, MemoryError, RecursionError):
+            except PARSE_ERRORS:
                 continue
             if len(body) == 1 and isinstance(body[0], ast.Expr):
-                node, expected = _comparison(_without_print(body[0].value), _doctest_expectation(example))
+                shown = unwrapped(body[0].value, "print")
+                node, expected = _comparison(shown, _doctest_expectation(example))
                 origin = self.origin(example.lineno)
                 made = example_of(
                     node, self.callee, self.parameters, expected, origin, setup, values, self.owner
@@ -86,88 +93,47 @@ class _Reader:
                 if not bound.intersection(variables_in(body[0])):
                     continue  # neither does an expression without an effect
             for statement in body:
-                self._remember(statement, values, bound)
+                remember(statement, values)
+                nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                bound.update(node.id for node in nodes if isinstance(node.ctx, ast.Store))
             if example.exc_msg is None and len(setup) + len(example.source) < MAX_SETUP:
                 setup += example.source if example.source.endswith("\n") else example.source + "\n"
 
-    def _remember(self, statement: ast.stmt, values: dict[str, object], bound: set[str]) -> None:
-        """Record the names that a doctest's statement binds, and their plain values."""
-        names = {
-            node.id
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        bound.update(names)
-        for name in names | variables_in(statement):
-            values.pop(name, None)  # rebound, or passed to code that may modify it
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            with contextlib.suppress(NotPlainError):
-                values[statement.targets[0].id] = literal_value(statement.value)
-
     def prose(self, text: str) -> Iterator[Example]:
+        """Yield the calls in the lines of a text that are followed by their result, and named or listed inputs."""
         lines = text.splitlines()
         for number, line in enumerate(lines):
-            if self.callee in line:
-                yield from self._written_calls(line, lines, number)
-            yield from self._named_inputs(line, lines, number)
+            for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
+                end = _closing_bracket(line, match.end() - 1)
+                try:
+                    node = ast.parse(line[match.start() : end], mode="eval").body
+                except PARSE_ERRORS:
+                    continue
+                found = plain_call(node, self.parameters) if isinstance(node, ast.Call) else None
+                if found is not None:
+                    separator = SEPARATORS.match(line, end)
+                    expected = _written_value(line[separator.end() :]) if separator is not None else None
+                    yield Example(found[0], found[1], expected, self.origin(number))
+            values, end = self._inputs(line)
+            if values:
+                expected = _announced_value([line[end:], *lines[number + 1 : number + 3]])
+                yield Example(tuple(values), {}, expected, self.origin(number))
 
-    def _written_calls(self, line: str, lines: Sequence[str], number: int) -> Iterator[Example]:
-        for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
-            end = _closing_bracket(line, match.end() - 1)
-            if end is None:
-                continue
-            try:
-                node = ast.parse(line[match.start() : end], mode="eval").body
-            except (SyntaxError, ValueError, MemoryError, RecursionError):
-                continue
-            if not isinstance(node, ast.Call):
-                continue
-            found = plain_call(node, self.parameters)
-            if found is None and ">>>" not in line:
-                found = plain_call(node, self.parameters, bare_words=True)
-            if found is not None:
-                expected = _following_value(line[end:], lines[number + 1 : number + 2])
-                yield Example(found[0], found[1], expected, self.origin(number))
-
-    def _named_inputs(self, line: str, lines: Sequence[str], number: int) -> Iterator[Example]:
-        required = [
-            parameter
-            for parameter in self.parameters
-            if parameter.kind == "positional" and parameter.required
-        ]
-        if not required:
-            return
+    def _inputs(self, line: str) -> tuple[list[object], int]:
+        """Return what a line gives for all required parameters: `x = 3, y = 4`, or `Input: 3, 4`."""
+        names = [item.name for item in self.parameters if item.kind == "positional" and item.required]
+        match = re.search(rf"(?<!\w){re.escape(names[0])}\s*=(?!=)", line) if names else None
+        start = _INPUT.search(line)
+        position = match.start() if match is not None else start.end() if start is not None else -1
         values: list[object] = []
-        position = 0
-        for parameter in required:
-            match = re.compile(rf"(?<!\w){re.escape(parameter.name)}\s*=(?!=)\s*").search(line)
-            found = _leading_literal(line[match.end() :]) if match else None
-            if match is None or found is None:
-                break
+        for name in names if position >= 0 else ():
+            gap = re.compile(rf"[\s,]*(?:and\s+)?(?:{re.escape(name)}\s*=(?!=)\s*)?").match(line, position)
+            found = _literal_at(line, gap.end() if gap is not None else position)
+            if found is None:
+                return [], 0
             values.append(found[0])
-            position = max(position, match.end() + found[1])
-        if len(values) != len(required):
-            match = INPUT.search(line)
-            found = _leading_literal(line[match.end() :], several=len(required) > 1) if match else None
-            if match is None or found is None:
-                return
-            values = list(found[0]) if len(required) > 1 and isinstance(found[0], tuple) else [found[0]]
-            position = match.end() + found[1]
-            if len(values) != len(required):
-                return
-        rest = [line[position:], *lines[number + 1 : number + 3]]
-        yield Example(tuple(values), {}, _announced_value(rest), self.origin(number))
-
-
-def _without_print(node: ast.expr) -> ast.expr:
-    is_print = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
-    if is_print and isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        return node.args[0]
-    return node
+            position = found[1]
+        return values, position
 
 
 def _doctest_expectation(example: doctest.Example) -> Expected:
@@ -195,92 +161,41 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
         return node, expected
 
 
-def _closing_bracket(line: str, start: int) -> int | None:
-    """Return the position after the bracket that closes the one at `start`, ignoring strings."""
-    depth, quote, index = 0, "", start
-    while index < len(line):
-        char = line[index]
-        if quote:
-            if char == "\\":
-                index += 1
-            elif char == quote:
-                quote = ""
-        elif char in "'\"":
-            quote = char
-        elif char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-            if depth == 0:
-                return index + 1
-        index += 1
-    return None
+def _closing_bracket(line: str, start: int) -> int:
+    """Return the position after the bracket that closes the one at `start`, ignoring strings; 0 if none does."""
+    depth = 0
+    for match in _TOKEN.finditer(line, start):
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if depth == 0:
+            return match.end()
+    return 0
 
 
-def _following_value(rest: str, following: Sequence[str]) -> Expected:
-    """Read the value after a call, on the same line or on the next."""
-    match = SEPARATORS.match(rest)
-    if match is not None:
-        found = _leading_literal(rest[match.end() :], to_end=True)
-        return Returns(found[0]) if found is not None else None
-    del following  # a value on its own line belongs to a doctest, which is read elsewhere
-    return None
-
-
-def _announced_value(rest: Sequence[str]) -> Expected:
-    """Read the value after `the output should be …` or `Output: …`."""
-    for line in rest:
-        if INPUT.search(line):
-            return None
-        match = OUTPUT.search(line)
-        if match is not None:
-            found = _leading_literal(line[match.end() :], to_end=True)
-            return Returns(found[0]) if found is not None else None
-    return None
-
-
-def _leading_literal(text: str, several: bool = False, to_end: bool = False) -> tuple[object, int] | None:
-    """Return the literal at the start of a text and its length, or None.
-
-    With `several`, a comma-separated list without brackets is a tuple. With `to_end`, only a
-    comment, an explanation or a full stop may follow, so that `2 + 3 = 5` is not read as 2.
-    """
-    text = text.rstrip()
-    head = text.lstrip()
-    offset = len(text) - len(head)
-    if not head:
+def _literal_at(text: str, start: int = 0) -> tuple[object, int] | None:
+    """Return the literal at a place and the position after it."""
+    match = _SCALAR.match(text, start)
+    is_open = text[start : start + 1] in ("(", "[", "{")
+    end = match.end() if match is not None else _closing_bracket(text, start) if is_open else 0
+    try:
+        return (read_literal(text[start:end]), end) if end else None
+    except NotPlainError:
         return None
-    end = _literal_end(head)
-    if several:
-        end = len(head)
-    while end > 0:
-        try:
-            value = read_literal(head[:end])
-        except NotPlainError:
-            if not several:
-                return None
-            end = head.rfind(",", 0, end)
-            continue
-        if to_end and not _is_end(head[end:]):
-            return None
-        return value, offset + end
+
+
+def _written_value(text: str) -> Expected:
+    """Read the literal at the beginning of a text.
+
+    Only a comment, an explanation or a full stop may follow, so that `2 + 3 = 5` is not read as 2.
+    """
+    text = text.strip()
+    found = _literal_at(text)
+    return Returns(found[0]) if found is not None and _END.match(text, found[1]) else None
+
+
+def _announced_value(lines: Sequence[str]) -> Expected:
+    """Read the value after `the output should be …` or `Output: …`."""
+    for line in lines:
+        match = None if _INPUT.search(line) else _OUTPUT.search(line)
+        if match is not None or _INPUT.search(line):
+            return _written_value(line[match.end() :]) if match is not None else None
     return None
-
-
-def _literal_end(text: str) -> int:
-    if text[0] in "([{":
-        return _closing_bracket(text, 0) or 0
-    if text[0] in "'\"":
-        end = text.find(text[0], 1)
-        while end > 0 and text[end - 1] == "\\":
-            end = text.find(text[0], end + 1)
-        return end + 1
-    match = re.match(r"[-+]?(?:\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b", text)
-    return match.end() if match else 0
-
-
-def _is_end(rest: str) -> bool:
-    if rest and (rest[0].isalnum() or rest[0] in "'\"_"):
-        return False
-    rest = rest.strip()
-    return not rest or rest[0] in "#.;,)" or rest[0].isalpha()

@@ -84,6 +84,11 @@ class Spec:
         return f"{self.name} {self.summary}"
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Path and name, by which recorded calls find their function."""
+        return self.path, self.name
+
+    @property
     def digest(self) -> str:
         """A digest of the names and cases."""
         text = repr((self.name, self.path, self.aliases, [case.fingerprint() for case in self.cases]))

@@ -9,16 +9,16 @@ import functools
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from codeguard import behavior
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
-from codeguard.behavior.matching.text_overlap import Text, numbered_text
+from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import Module
 from codeguard.behavior.specs.docstrings import docstring_examples
 
@@ -50,25 +50,47 @@ class FileFacts:
     functions: tuple[FunctionFacts, ...] = ()
     packages: frozenset[str] = frozenset()
 
-    def to_values(self) -> dict[str, Any]:
+    def to_values(self) -> list[Any]:
         """Return plain values, the same for the same facts."""
-        functions = [
-            [
-                item.place, item.name, item.qualified_name, item.line, item.is_setter, item.documented,
-                BETWEEN.join(item.numbered), _feature_values(item.features),
-            ]
-            for item in self.functions
-        ]  # fmt: skip
-        return {"functions": functions, "packages": sorted(self.packages)}
+        values: list[Any] = _to_plain(self)
+        return values
 
     @classmethod
-    def from_values(cls, value: Mapping[str, Any]) -> FileFacts:
+    def from_values(cls, values: Sequence[Any]) -> FileFacts:
         """Inverse of `to_values`."""
-        functions = []
-        for place, name, qualified, line, is_setter, documented, numbered, features in value["functions"]:
-            own, texts = _features(features), _texts(numbered)
-            functions.append(FunctionFacts(place, name, qualified, line, is_setter, documented, own, texts))
-        return cls(tuple(functions), frozenset(value["packages"]))
+        kind: Any = cls
+        facts: FileFacts = _reader_of(kind)(values)
+        return facts
+
+
+def _to_plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return [_to_plain(getattr(value, item.name)) for item in fields(value)]
+    if isinstance(value, Counter):
+        return sorted(value.items())
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        is_text = not value or isinstance(value[0], str)
+        return BETWEEN.join(value) if is_text else [_to_plain(item) for item in value]
+    return value
+
+
+@functools.cache
+def _reader_of(kind: Any) -> Callable[[Any], Any]:
+    """Return what makes values of a type of their plain form."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        readers = [_reader_of(hints[item.name]) for item in fields(kind)]
+        return lambda values: kind(*(read(item) for read, item in zip(readers, values, strict=True)))
+    if get_origin(kind) is tuple:
+        if get_args(kind)[0] is str:
+            return lambda text: tuple(map(sys.intern, text.split(BETWEEN))) if text else ()
+        read_item = _reader_of(get_args(kind)[0])
+        return lambda values: tuple(map(read_item, values))
+    if get_origin(kind) is Counter:
+        return lambda values: Counter(dict(values))
+    return frozenset if get_origin(kind) is frozenset else lambda value: value
 
 
 def file_facts(path: str, module: Module) -> FileFacts:
@@ -102,40 +124,3 @@ def facts_version() -> str:
     for path in sorted(Path(behavior.__path__[0]).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _feature_values(item: Features) -> list[Any]:
-    return [
-        list(item.name), sorted(item.doc), sorted(item.body.items()), item.least_args, item.most_args,
-        sorted(item.keywords), sorted(item.required_keywords), item.takes_any_keyword,
-        BETWEEN.join(item.text.named), BETWEEN.join(item.text.renamed), sorted(item.text.grams),
-        sorted(item.words), item.headline, item.opening, item.owner, sorted(item.siblings), item.bound,
-        item.written_name,
-    ]  # fmt: skip
-
-
-def _features(value: Sequence[Any]) -> Features:
-    name, doc, body, least, most, keywords, required, any_keyword, named, renamed, grams, *rest = value
-    words, headline, opening, owner, siblings, bound, written_name = rest
-    return Features(
-        tuple(name),
-        frozenset(doc),
-        Counter(dict(body)),
-        least,
-        most,
-        frozenset(keywords),
-        frozenset(required),
-        any_keyword,
-        Text(_texts(named), _texts(renamed), frozenset(grams)),
-        frozenset(words),
-        headline,
-        opening,
-        owner,
-        frozenset(siblings),
-        bound,
-        written_name,
-    )
-
-
-def _texts(joined: str) -> tuple[str, ...]:
-    return tuple(map(sys.intern, joined.split(BETWEEN))) if joined else ()

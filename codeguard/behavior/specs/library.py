@@ -11,16 +11,14 @@ from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
-from codeguard.behavior.source.importing import Tree
-from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
+from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.specs.toml import parse_specs
+from codeguard.behavior.specs.toml import parse_specs, recorded_examples
 from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
 MOST_NAMESAKES = 3
@@ -88,7 +86,7 @@ class SpecLibrary:
         recorded = recorded_examples(read)
         references: list[Reference] = []
         for file in python:
-            own = known.get(file.path) or file_facts(file.path, trusted.modules[file.path])
+            own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
             references.extend(references_of(file, trusted, tested, recorded, own))
         texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))

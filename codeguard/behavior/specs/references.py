@@ -13,14 +13,17 @@ from codeguard.behavior.source.definitions import (
     Definition,
     Module,
     parse_or_none,
-    read_module,
     unparse,
 )
-from codeguard.behavior.source.importing import Home
-from codeguard.behavior.source.layout import part_of
-from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
-from codeguard.behavior.source.names import bound_names, free_names
-from codeguard.behavior.source.needed import future_annotations_import, is_known, needed_for
+from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules
+from codeguard.behavior.source.layout import plain_source
+from codeguard.behavior.source.needed import (
+    bound_names,
+    free_names,
+    future_annotations_import,
+    is_known,
+    needed_for,
+)
 from codeguard.behavior.source.surroundings import Runnable, Surroundings, surroundings
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
@@ -77,8 +80,7 @@ class Reference:
     @cached_property
     def module(self) -> Module:
         """The statements of its file."""
-        known = self.trusted.modules
-        return known[self.path] if self.path in known else read_module(self.text)
+        return self.trusted.module_of(self.path, self.text)
 
     @cached_property
     def definition(self) -> Definition:
@@ -150,8 +152,7 @@ def references_of(
     if file.language != "python":
         return
     if facts is None:
-        known = trusted.modules
-        facts = file_facts(file.path, known[file.path] if file.path in known else read_module(file.text))
+        facts = file_facts(file.path, trusted.module_of(file.path, file.text))
     for item in facts.functions:
         own = () if item.is_setter else recorded.get((file.path, item.qualified_name), ())
         shown = tuple(tested.get(item.name, ()))
@@ -182,11 +183,11 @@ def with_needed_code(example: Example, callee: str, module: Module) -> Example:
     assert isinstance(wrapper, ast.FunctionDef)
     wrapper.body = [*own, *expression.body]
     around = needed_for(free_names(wrapper) - bound - {callee}, module, callee)
-    texts = tuple(dict.fromkeys(text for item in around.statements if (text := part_of(item).plain)))
+    texts = tuple(dict.fromkeys(text for item in around.statements if (text := plain_source(item))))
     # Annotations of fields may refer to later definitions.
     future = future_annotations_import(module.statements)
     if future is not None and any("class " in text for text in texts):
-        texts = (part_of(future).plain, *texts)
+        texts = (plain_source(future), *texts)
     if sum(map(len, texts)) > MAX_AROUND:
         return example
     return replace(example, setup="".join(f"{unparse(item)}\n" for item in own), around=texts)

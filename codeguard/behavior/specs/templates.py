@@ -15,58 +15,48 @@ from codeguard.behavior.source.definitions import PARSE_ERRORS, unparse
 from codeguard.behavior.specs.examples import Example
 
 MAX_HOLES = 6
+_UNCHANGED = (ast.FunctionDef, ast.ClassDef, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
 def literal_values(example: Example) -> tuple[object, ...]:
     """Return the values of the literals that may be changed; empty if there are none or too many."""
-    found: list[object] = []
-    for text in (example.setup, example.expression):
-        try:
-            tree = ast.parse(text)
-        except PARSE_ERRORS:
-            return ()
-        collector = _Places(None)
-        collector.visit(tree)
-        found.extend(collector.values)
-    return tuple(found) if len(found) <= MAX_HOLES else ()
+    places = _Places()
+    places.text_of(example.setup), places.text_of(example.expression)
+    return tuple(places.values) if len(places.values) <= MAX_HOLES else ()
 
 
 def with_values(example: Example, values: Sequence[object]) -> Example | None:
     """Return the example with other values at its places; the reference determines the expected result."""
-    left = list(values)
-    texts = []
-    for text in (example.setup, example.expression):
-        try:
-            tree = _Places(left).visit(ast.parse(text))
-        except PARSE_ERRORS:
-            return None
-        texts.append(unparse(ast.fix_missing_locations(tree)))
-    setup, expression = texts
+    places = _Places(list(values))
+    setup, expression = places.text_of(example.setup), places.text_of(example.expression)
+    if not expression:
+        return None
     return replace(example, setup=f"{setup}\n" if setup else "", expression=expression, expected=None)
 
 
 class _Places(ast.NodeTransformer):
-    """Collects the largest literals of a tree, or replaces them by other values."""
+    """Collects the largest literals of texts, and replaces them by other values if it has any."""
 
-    def __init__(self, fill: list[object] | None) -> None:
+    def __init__(self, fill: list[object] | None = None) -> None:
         self.fill = fill
         self.values: list[object] = []
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.JoinedStr | ast.Import | ast.ImportFrom):
-            return node
-        if isinstance(node, ast.expr):
-            try:
-                value = ast.literal_eval(node)
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                return self.generic_visit(node)
-            return self._place(node, value)
-        return self.generic_visit(node)
+    def text_of(self, source: str) -> str:
+        try:
+            return unparse(ast.fix_missing_locations(self.visit(ast.parse(source))))
+        except PARSE_ERRORS:
+            return ""
 
-    def _place(self, node: ast.expr, value: object) -> ast.expr:
-        if value is None or isinstance(value, bool | bytes | complex) or value is Ellipsis:
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, _UNCHANGED):
+            return node
+        try:
+            value = ast.literal_eval(node) if isinstance(node, ast.expr) else NotImplemented
+        except (*PARSE_ERRORS, TypeError):
+            value = NotImplemented
+        if value is NotImplemented:
+            return self.generic_visit(node)
+        if value is None or value is Ellipsis or isinstance(value, bool | bytes | complex):
             return node
         self.values.append(value)
-        if self.fill is None:
-            return node
-        return ast.parse(repr(self.fill.pop(0)), mode="eval").body
+        return ast.parse(repr(self.fill.pop(0)), mode="eval").body if self.fill else node

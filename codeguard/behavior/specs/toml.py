@@ -1,23 +1,32 @@
-"""Parse specs from TOML files, hand-written ones and those recorded by `codeguard learn`."""
+"""Specs as TOML: those written by hand, and the recorded ones that `codeguard learn` writes and reads.
+
+One table per function, and one per call. In a recorded file functions and calls are sorted and every value is on its
+own line, so that versions of the file can be compared with diff.
+"""
 
 from __future__ import annotations
 
+import json
+import posixpath
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns, Spec
-from codeguard.behavior.specs.files import SpecFile
+from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.errors import SpecError
+from codeguard.models import SourceFile
 
 SPEC_KEYS = frozenset({"name", "aliases", "summary", "case", "path", "certain"})
 CALL_KEYS = ("args", "call", "expression")
-CASE_KEYS = frozenset(
-    {*CALL_KEYS, "kwargs", "kwargs_literal", "setup", "expected", "expected_literal", "raises"}
-)
 OUTCOME_KEYS = ("expected", "expected_literal", "raises")
+CASE_KEYS = frozenset({*CALL_KEYS, *OUTCOME_KEYS, "kwargs", "kwargs_literal", "setup"})
+HEADER = """\
+# Calls of trusted functions and what they gave, recorded by: codeguard learn
+# It is evidence like a doctest: anyone who changes this file changes what functions are held to.
+"""
 
 
 def parse_specs(file: SpecFile) -> tuple[Spec, ...]:
@@ -28,75 +37,72 @@ def parse_specs(file: SpecFile) -> tuple[Spec, ...]:
     """
     path = file.path
     try:
-        text = file.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-        document = tomllib.loads(text)
+        document = tomllib.loads(file.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        why = f"cannot read the spec file {path}: {_one_line(error)}"
+        why = f"cannot read the spec file {path}: {' '.join(str(error).split())}"
         raise SpecError(why, expected="TOML in UTF-8") from error
-    unknown = set(document) - {"spec"}
+    unknown = sorted(set(document) - {"spec"})
     if unknown:
-        raise SpecError(f"{path}: unknown table", got=sorted(unknown)[0], expected="[[spec]]")
-    entries = document.get("spec", [])
-    if not isinstance(entries, list):
-        raise SpecError(f"{path}: spec is not a list of tables", expected="[[spec]]")
-    lines = _Lines(text, entries)
-    return tuple(_spec(entry, path, number, lines) for number, entry in enumerate(entries, 1))
+        raise SpecError(f"{path}: unknown table", got=unknown[0], expected="[[spec]]")
+    entries = _typed(document.get("spec", []), list, f"{path}: spec", "[[spec]]")
+    return tuple(_spec(entry, path, number) for number, entry in enumerate(entries, 1))
 
 
-class _Lines:
-    """The line numbers of a file's tables, in order, which the TOML parser does not report."""
+def recorded_specs(file: SpecFile) -> tuple[Spec, ...]:
+    """Return the specs of a file of recorded specs.
 
-    def __init__(self, text: str, entries: Sequence[object]) -> None:
-        numbered = [(line.split("#")[0].strip(), number) for number, line in enumerate(text.split("\n"), 1)]
-        specs = [number for line, number in numbered if line == "[[spec]]"]
-        cases = [number for line, number in numbered if line == "[[spec.case]]"]
-        counted = sum(_count(entry) for entry in entries)
-        # Inline tables have no header. No line number is better than a wrong one.
-        plain = len(specs) == len(entries) and len(cases) == counted
-        self._specs, self._cases = iter(specs if plain else ()), iter(cases if plain else ())
-
-    def spec(self) -> str:
-        """Return the line of the next spec as a suffix for the file's name."""
-        return self._next(self._specs)
-
-    def case(self) -> str:
-        """Return the line of the next case."""
-        return self._next(self._cases)
-
-    @staticmethod
-    def _next(lines: Iterator[int]) -> str:
-        number = next(lines, None)
-        return "" if number is None else f":{number}"
+    Raises:
+        SpecError: the file is malformed, or a path leads out of its folder.
+    """
+    specs = parse_specs(file)
+    for spec in specs:
+        if not spec.path or posixpath.isabs(spec.path) or ".." in spec.path.split("/"):
+            raise SpecError(
+                f"{file.path}: path of {spec.name}",
+                got=spec.path or "none",
+                expected="the path of its file, relative to this folder",
+            )
+    return specs
 
 
-def _count(entry: object) -> int:
-    cases = entry.get("case") if isinstance(entry, dict) else None
-    return len(cases) if isinstance(cases, list) else 0
+def recorded_examples(files: Iterable[SourceFile]) -> dict[tuple[str, str], tuple[Example, ...]]:
+    """Return the recorded examples in trusted files, by path and name of the function.
+
+    A file of recorded specs applies to files in its own folder and below.
+
+    Raises:
+        SpecError: a file is malformed.
+    """
+    found: dict[tuple[str, str], tuple[Example, ...]] = {}
+    for file in files:
+        folder, name = posixpath.split(file.path)
+        if name == RECORDED_NAME:
+            for spec in recorded_specs(SpecFile(Path(file.path), file.text.encode("utf-8", "surrogatepass"))):
+                key = posixpath.join(folder, spec.path), spec.name
+                found[key] = (*found.get(key, ()), *spec.cases)
+    return found
 
 
-def _spec(entry: object, path: Path, number: int, lines: _Lines) -> Spec:
+def _spec(entry: object, path: Path, number: int) -> Spec:
     where = f"{path}: spec {number}"
     table = _table(entry, SPEC_KEYS, where)
     name = _text(table.get("name"), f"{where}: name")
-    aliases = table.get("aliases", [])
-    if not isinstance(aliases, list):
-        raise SpecError(f"{where}: aliases", got=type(aliases).__name__, expected="a list of names")
+    aliases = _typed(table.get("aliases", []), list, f"{where}: aliases", "a list of names")
     cases = table.get("case", [])
     if not isinstance(cases, list) or not cases:
         raise SpecError(f"{where} ({name}) has no case", expected="[[spec.case]]")
-    kind = "recorded" if "path" in table else "spec"
-    callee = name if "path" in table else ""
-    origin = f"{kind} {name} ({path.name}{lines.spec()})"
+    is_recorded = "path" in table
+    origin = f"{'recorded' if is_recorded else 'spec'} {name} ({path.name}"
     return Spec(
         name=name,
         aliases=tuple(_text(alias, f"{where}: alias") for alias in aliases),
         summary=str(table.get("summary", "")),
         cases=tuple(
-            _case(case, f"{where} ({name})", f"{kind} {name} ({path.name}{lines.case()})", callee)
-            for case in cases
+            _case(case, f"{where} ({name})", f"{origin}, case {place})", name if is_recorded else "")
+            for place, case in enumerate(cases, 1)
         ),
-        origin=origin,
-        path=_text(table["path"], f"{where}: path") if "path" in table else "",
+        origin=f"{origin})",
+        path=_text(table["path"], f"{where}: path") if is_recorded else "",
         certain=table.get("certain") is True,
     )
 
@@ -104,28 +110,22 @@ def _spec(entry: object, path: Path, number: int, lines: _Lines) -> Spec:
 def _case(entry: object, where: str, origin: str, callee: str) -> Example:
     """Return a case; `callee` is the function of a recorded case, whose call may be any expression."""
     table = _table(entry, CASE_KEYS, f"{where}: case")
-    calls = [key for key in CALL_KEYS if key in table]
-    if len(calls) != 1:
+    if len([key for key in CALL_KEYS if key in table]) != 1:
         raise SpecError(f"{where}: a case needs one of {', '.join(CALL_KEYS)}", got=sorted(table))
     if not callee and ("expression" in table or "setup" in table):
         raise SpecError(f"{where}: an expression needs the path of its function", got=sorted(table))
     expected = _expected(table, where, needed=not callee)
     if "expression" in table:
-        setup = table.get("setup", [])
-        if not isinstance(setup, list) or not all(isinstance(line, str) for line in setup):
-            raise SpecError(f"{where}: setup", got=type(setup).__name__, expected="a list of lines")
+        setup = _typed(table.get("setup", []), list, f"{where}: setup", "a list of lines")
+        lines = "".join(f"{_typed(line, str, f'{where}: setup', 'lines')}\n" for line in setup)
         text = _text(table["expression"], f"{where}: expression")
-        lines = "".join(f"{line}\n" for line in setup)
         return Example(None, {}, expected, origin, expression=text, setup=lines, callee=callee)
     args = table["args"] if "args" in table else _literal(table["call"], f"{where}: call")
-    if not isinstance(args, list | tuple):
-        raise SpecError(f"{where}: arguments", got=type(args).__name__, expected="a list")
     kwargs = table.get("kwargs", {})
     if "kwargs_literal" in table:
         kwargs = _literal(table["kwargs_literal"], f"{where}: kwargs_literal")
-    if not isinstance(kwargs, dict):
-        raise SpecError(f"{where}: kwargs", got=type(kwargs).__name__, expected="a table")
-    return Example(tuple(args), dict(kwargs), expected, origin)
+    _typed(args, (list, tuple), f"{where}: arguments", "a list")
+    return Example(tuple(args), dict(_typed(kwargs, dict, f"{where}: kwargs", "a table")), expected, origin)
 
 
 def _expected(table: Mapping[str, Any], where: str, needed: bool) -> Expected:
@@ -133,24 +133,26 @@ def _expected(table: Mapping[str, Any], where: str, needed: bool) -> Expected:
     if not given and not needed:
         return None  # the trusted function determines the expected result
     if len(given) != 1:
-        raise SpecError(
-            f"{where}: a case needs exactly one outcome", got=given, expected=" or ".join(OUTCOME_KEYS)
-        )
+        wanted = " or ".join(OUTCOME_KEYS)
+        raise SpecError(f"{where}: a case needs exactly one outcome", got=given, expected=wanted)
     value = table[given[0]]
     if given[0] == "raises":
         return Raises(_text(value, f"{where}: raises"))
-    if given[0] == "expected_literal":
-        return Returns(_literal(value, f"{where}: expected_literal"))
-    return Returns(value)
+    return Returns(_literal(value, f"{where}: {given[0]}") if given[0] == "expected_literal" else value)
+
+
+def _typed(value: Any, kinds: type | tuple[type, ...], where: str, expected: str) -> Any:
+    if not isinstance(value, kinds):
+        raise SpecError(where, got=type(value).__name__, expected=expected)
+    return value
 
 
 def _table(entry: object, keys: frozenset[str], where: str) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise SpecError(where, got=type(entry).__name__, expected="a table")
-    for key in entry:
-        if key not in keys:
-            raise SpecError(f"{where}: unknown key", got=key, expected=", ".join(sorted(keys)))
-    return entry
+    table: dict[str, Any] = _typed(entry, dict, where, "a table")
+    unknown = [key for key in table if key not in keys]
+    if unknown:
+        raise SpecError(f"{where}: unknown key", got=unknown[0], expected=", ".join(sorted(keys)))
+    return table
 
 
 def _text(value: object, where: str) -> str:
@@ -159,14 +161,88 @@ def _text(value: object, where: str) -> str:
     return value
 
 
-def _literal(text: object, where: str) -> object:
-    if not isinstance(text, str):
-        raise SpecError(where, got=type(text).__name__, expected="a Python literal as text")
+def _literal(text: Any, where: str) -> Any:
+    _typed(text, str, where, "a Python literal as text")
     try:
         return read_literal(text)
     except NotPlainError as error:
         raise SpecError(f"{where}: not a Python literal", got=text[:80]) from error
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+def recorded_specs_text(specs: Iterable[Spec]) -> str:
+    """Return the text of a file of recorded specs; equal specs give equal text."""
+    parts = [HEADER]
+    for spec in sorted(specs, key=lambda spec: spec.key):
+        parts.append(f"\n[[spec]]\nname = {_quoted(spec.name)}\npath = {_quoted(spec.path)}\n")
+        parts += sorted(map(_case_text, spec.cases), key=lambda text: (len(text), text))
+    return "".join(parts)
+
+
+def _case_text(example: Example) -> str:
+    lines = ["[[spec.case]]"]
+    if example.args is None:
+        if example.setup:
+            lines += ["setup = [", *(f"  {_quoted(line)}," for line in example.setup.splitlines()), "]"]
+        lines.append(f"expression = {_quoted(example.expression)}")
+    else:
+        lines.append(f"call = {_quoted(literal(example.args))}")
+        if example.kwargs:
+            lines.append(f"kwargs_literal = {_quoted(literal(dict(example.kwargs)))}")
+    if isinstance(example.expected, Returns):
+        lines.append(f"expected_literal = {_quoted(literal(example.expected.value))}")
+    elif isinstance(example.expected, Raises):
+        lines.append(f"raises = {_quoted(example.expected.exception)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a TOML string on one line, as a literal string if it needs no escapes."""
+    if "'" not in text and text.isprintable():
+        return f"'{text}'"
+    return "".join(
+        char if char.isprintable() else f"\\U{ord(char):08x}" for char in json.dumps(text, ensure_ascii=False)
+    )
+
+
+def literal(value: object) -> str:
+    """Return a plain value as source text that `codeguard.behavior.specs.calls.literal_value` reads.
+
+    Raises:
+        SpecError: the value is not plain.
+    """
+    kind = type(value)
+    if isinstance(value, float) and kind is float and value - value != 0.0:
+        return f'float("{value!r}")'
+    if isinstance(value, dict) and kind is dict:
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple | set | frozenset) and kind in (list, tuple, set, frozenset):
+        items = list(map(literal, value))
+        items = items if isinstance(value, list | tuple) else sorted(items)
+        if kind is frozenset or not items:
+            return f"{kind.__name__}([{', '.join(items)}])" if items else _EMPTY[kind]
+        text = ", ".join(items)
+        return {list: f"[{text}]", tuple: f"({text}{',' * (len(items) == 1)})", set: f"{{{text}}}"}[kind]
+    if value is None or kind in (bool, int, float, complex, str, bytes):
+        return repr(value)
+    raise SpecError("not a plain value", got=kind.__name__)
+
+
+_EMPTY: Mapping[type, str] = {list: "[]", tuple: "()", set: "set()", frozenset: "frozenset()"}
+
+
+def merged_specs(before: Sequence[Spec], now: Sequence[Spec], most: int) -> tuple[Spec, ...]:
+    """Add the new cases in `now` to the specs in `before`; nothing is removed.
+
+    A function with `most` cases or more gets no new ones.
+    """
+    found: dict[tuple[str, str], dict[str, Example]] = {}
+    for specs, limit in ((before, None), (now, most)):
+        for spec in specs:
+            cases = found.setdefault(spec.key, {})
+            for case in spec.cases:
+                if limit is None or len(cases) < limit:
+                    key = repr((case.args, sorted(case.kwargs.items()), case.setup, case.expression))
+                    cases.setdefault(key, case)
+    return tuple(
+        Spec(name, (), "", tuple(cases.values()), "recorded", path) for (path, name), cases in found.items()
+    )

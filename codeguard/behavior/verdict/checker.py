@@ -13,7 +13,7 @@ from typing import Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.specs.contract import Contract
@@ -23,12 +23,10 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
-from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import (
     Repaired,
-    may_be_repaired,
     repaired,
     repaired_namesake,
     repaired_text,
@@ -59,9 +57,8 @@ WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
-IDENTICAL, RENAMED, UNLIKE = range(
-    3
-)  # how a text differs from a trusted one: not, by name and description, otherwise
+# How a text differs from a trusted one: not, by name and description, otherwise.
+IDENTICAL, RENAMED, UNLIKE = range(3)
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -102,6 +99,7 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
+        self._adequacies: dict[str, float] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
             self._budget.fingerprint(),
@@ -110,7 +108,6 @@ class BehaviorChecker:
         )
         self._answered = {} if answered is None else answered
         self._fingerprints_made = False
-        self._last: tuple[CandidateFunction, Plan | CheckReport] | None = None
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
         self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
 
@@ -178,7 +175,7 @@ class BehaviorChecker:
             candidate.why_no_pass,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
-            *(reference.digest for reference, _ in self._namesakes(candidate)),
+            *(reference.digest for reference, _ in self._library.namesakes_of(candidate.features)),
             self._library.trusted_digest if self._wants_probes(plan) else "",
         ]
         return parts_digest(*parts)
@@ -225,11 +222,7 @@ class BehaviorChecker:
             empty = self._stub_report(candidate)
             if empty is not None:
                 return empty
-        if (
-            self._last is None or self._last[0] is not candidate
-        ):  # consecutive chunks often belong to one long function
-            self._last = candidate, self._plan(candidate)
-        return self._last[1]
+        return self._plan(candidate)
 
     def _stub_report(self, candidate: CandidateFunction) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
@@ -242,7 +235,7 @@ class BehaviorChecker:
             candidate.definition
         ):
             return None
-        claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
+        claims = self._lookalike_name(candidate)
         if not claims and not describes_result(candidate.definition):
             return None
         row = named("does-nothing")
@@ -261,8 +254,8 @@ class BehaviorChecker:
         references = self._references(candidate)
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
-        named = bool(self._namesakes(candidate))
-        if not (references or probed or named or specs or shown_examples(candidate)):
+        named = bool(self._library.namesakes_of(candidate.features))
+        if not (references or probed or named or specs):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects_of_file, self._lookalike_name(candidate)
             return CheckReport(
@@ -277,7 +270,7 @@ class BehaviorChecker:
 
     def _can_be_probed(self, candidate: CandidateFunction) -> bool:
         """Return whether a candidate may be matched by its results."""
-        return self._budget.probing and worth_probing(candidate.features) and bool(self._library.references)
+        return worth_probing(candidate.features) and bool(self._library.references)
 
     def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
@@ -325,9 +318,10 @@ class BehaviorChecker:
     def _checked_safely(
         self, plan: Plan | CheckReport, answered: Answered, meter: Meter
     ) -> Steps[CheckReport]:
-        probes = self._probes(answered)
+        if isinstance(plan, CheckReport):
+            return plan
         try:
-            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._check(plan, probes)))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan, answered)))
         except SandboxError:
             raise
         except BudgetSpentError:
@@ -336,10 +330,8 @@ class BehaviorChecker:
             report = self._deadline_report(error)
         except Exception as error:  # nor may the function count as checked: the report has the error
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
-        if isinstance(plan, CheckReport):
-            return report
         report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
-        if report.claims or report.verdict in DECIDED:
+        if report.claims or report.verdict in DECIDED or _agrees(report):
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
@@ -349,20 +341,12 @@ class BehaviorChecker:
         answered.clear()
         return Probes(self._basis, known, answered)
 
-    def _check(self, plan: Plan | CheckReport, probes: Probes) -> Steps[CheckReport]:
-        if isinstance(plan, CheckReport):
-            return plan
-        session = CandidateSession(plan[0], self._sandbox.level, self._budget, self._seed, probes)
-        examination = Examination(session)
-        report = yield from self._compared(plan, examination)
-        undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
-        if undecided or report.verdict is Verdict.DIFFERS:
-            report = (yield from against_own_examples(session)) or report
-        return report
-
-    def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
+    def _compared(self, plan: Plan, answered: Answered) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
+        probes = self._probes(answered)
+        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, probes)
+        examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
@@ -370,15 +354,21 @@ class BehaviorChecker:
         report = yield from _check_specs([item for item in specs if not item.shipped], examination)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
-        if not references:
-            references = yield from self._matched_by_results(candidate, examination)
-        report, is_final = yield from self._against_references(references, examination, report)
-        if is_final and report is not None:
-            return report
+        references = references or (yield from self._matched_by_results(session))
+        for reference, similarity in references:
+            identical = examination.identical(reference)
+            if identical is not None:
+                return identical
+            profile = yield from self._profile_of(reference)
+            found = yield from examination.against_reference(profile, similarity)
+            # Where the claim rests on results only, the next reference may match all of them.
+            if _agrees(found) or (similarity.claimed and found.verdict is not Verdict.NO_SIGNAL):
+                return found
+            # A pass or a refuted claim is final, whatever a less similar function gives.
+            if report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted):
+                report = found
         if _is_open(report):
-            report = (yield from self._namesake_one_edit_away(examination)) or report
-        if _is_open(report) and self._may_be_repaired(plan):
-            report = (yield from self._one_edit_away(examination)) or report
+            report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs([item for item in specs if item.shipped], examination)
             # A refuted claim is kept, unless the shipped spec gives a result.
@@ -391,103 +381,54 @@ class BehaviorChecker:
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
         return replace(report, effects=report.effects or candidate.effects)
 
-    def _against_references(
-        self,
-        references: Sequence[tuple[Reference, Similarity]],
-        examination: Examination,
-        report: CheckReport | None,
-    ) -> Steps[tuple[CheckReport | None, bool]]:
-        """Compare a candidate with trusted functions; return the report and whether it is final.
+    def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
+        """Report a candidate that is a trusted function but for a single edit.
 
-        `report` is the result of the checks so far.
+        That is one that it is named after, or where it claims nothing itself, one whose results or short text it has.
         """
-        decided: CheckReport | None = None
-        for place, (reference, similarity) in enumerate(references):
-            identical = examination.identical(reference)
-            if identical is not None:
-                return identical, True
-            profile = self._profiles.get(reference.digest)
-            if profile is None:  # only the most similar one was run beforehand
-                profile = self._profiles[reference.digest] = yield from self._observed(reference)
-            found = yield from examination.against_reference(profile, similarity, best=place == 0)
-            if found.verdict is Verdict.PASS or (
-                found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
-            ):
-                return found, True
-            if found.verdict is not Verdict.NO_SIGNAL:
-                # The claim rests on results only, and the next reference may match all of them.
-                decided = decided or found
-                continue
-            # A pass or a refuted claim is final, whatever a less similar function gives.
-            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
-                report = found
-        if decided is not None:
-            return decided, True
-        return report, False
-
-    def _namesake_one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
-        """Report a candidate that is the trusted function it is named after but for a single edit."""
-        for reference, similarity in self._namesakes(examination.session.candidate):
+        found: Repaired | None = None
+        for reference, similarity in self._library.namesakes_of(session.candidate.features):
             profile = yield from self._profile_of(reference)
-            found = yield from repaired_namesake(examination.session, profile, similarity.name == 1.0)
+            found = yield from repaired_namesake(session, profile, similarity.name == 1.0)
             if found is not None:
-                return self._repaired_report(found, examination.session)
-        return None
-
-    def _namesakes(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
-        """Return the trusted functions that a candidate is named after, to be tried with single edits."""
-        return self._library.namesakes_of(candidate.features) if self._budget.probing else []
-
-    def _may_be_repaired(self, plan: Plan) -> bool:
-        """Return whether to test variants of the candidate with one edit: only if it claims nothing itself."""
-        candidate, references = plan
-        claimed = any(similarity.is_claimed for _, similarity in references)
-        return not claimed and self._can_be_probed(candidate) and may_be_repaired(candidate)
-
-    def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
-        """Report a candidate that behaves like a trusted function after a single edit."""
-        index, features = self._library.fingerprints, examination.session.candidate.features
-        if is_short(features):
-            found = yield from repaired_text(examination.session, self._library.short_texts, self._profile_of)
-        else:
-            answers = yield from fingerprint(examination.session.run_probes, index, index.trials(features))
-            references = self._library.references
-            found = yield from repaired(examination.session, references, index, answers, self._profile_of)
-        if found is None or self._library.similarity(features, found.reference).opposed:
+                break
+        if found is None and self._may_be_repaired(plan):
+            index, features = self._library.fingerprints, session.candidate.features
+            if is_short(features):
+                found = yield from repaired_text(session, self._library.short_texts, self._profile_of)
+            else:
+                answers = yield from fingerprint(session.run_probes, index, index.trials(features))
+                references = self._library.references
+                found = yield from repaired(session, references, index, answers, self._profile_of)
+            if found is None or self._library.similarity(features, found.reference).opposed:
+                return None
+        if found is None:
             return None
-        return self._repaired_report(found, examination.session)
-
-    def _repaired_report(self, found: Repaired, session: CandidateSession) -> CheckReport:
         name, origin = found.reference.name, found.reference.origin
         texts = {"name": name, "edit": found.repair.shown, "agreed": found.agreed}
         idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
         claims = f"{name} ({origin})"
         return row_report(named("one-edit-away"), session, idle, texts, claims=claims, weighed=[found.wrong])
 
+    def _may_be_repaired(self, plan: Plan) -> bool:
+        """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
+        candidate, references = plan
+        undescribed = len(candidate.features.doc) < LEAST_DOC_WORDS and not candidate.features.owner
+        return undescribed and not references and self._can_be_probed(candidate)
+
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
             self._profiles[reference.digest] = yield from self._observed(reference)
         return self._profiles[reference.digest]
 
-    def _matched_by_results(
-        self, candidate: CandidateFunction, examination: Examination
-    ) -> Steps[list[tuple[Reference, Similarity]]]:
+    def _matched_by_results(self, session: CandidateSession) -> Steps[list[tuple[Reference, Similarity]]]:
         """Return the trusted functions whose results on probes the candidate shares."""
-        index = self._library.fingerprints
-        if not worth_probing(candidate.features) or not self._budget.probing:
+        index, features = self._library.fingerprints, session.candidate.features
+        if not worth_probing(features):
             return []
-        answers = yield from fingerprint(
-            examination.session.run_probes, index, index.trials(candidate.features)
-        )
+        answers = yield from fingerprint(session.run_probes, index, index.trials(features))
         found = [self._library.references[place] for place in index.matches(answers)]
-        return [
-            (
-                reference,
-                replace(self._library.similarity(candidate.features, reference), found_by_results=True),
-            )
-            for reference in found
-            if reference.usable is not None
-        ]
+        return [(item, self._library.similarity(features, item)) for item in found if item.usable is not None]
 
     def probe_trusted(self, share: int, of: int) -> Answered:
         """Return the answers to the probes of every `of`-th trusted function, from the one with this number on.
@@ -548,6 +489,11 @@ def _is_open(report: CheckReport | None) -> bool:
     return report.verdict is Verdict.NO_SIGNAL and not report.refuted and not spared
 
 
+def _agrees(report: CheckReport) -> bool:
+    """Return whether every call agreed, on calls that show it or on such that are too weak."""
+    return report.verdict is Verdict.PASS or report.decided_by == "too-weak"
+
+
 def _with_missing_names(
     candidate: CandidateFunction, references: Sequence[tuple[Reference, Similarity]]
 ) -> CandidateFunction:
@@ -555,10 +501,9 @@ def _with_missing_names(
 
     An excerpt without its file could not be run, and would be used in the place of the trusted function.
     """
-    claimed = next((reference for reference, similarity in references if similarity.is_claimed), None)
-    if claimed is None or not candidate.runnable.unresolved:
+    if not references or not candidate.runnable.unresolved:
         return candidate
-    whole = replace(candidate, home=claimed.surroundings)
+    whole = replace(candidate, home=references[0][0].surroundings)
     return whole if whole.usable is not None else candidate
 
 

@@ -15,9 +15,7 @@ from functools import cached_property, partial
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
-from codeguard.behavior.specs.examples import Prints, Raises, Returns
-from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
-from codeguard.behavior.verdict.values import Comparison, same_value
+from codeguard.behavior.verdict.comparison import CaseResult, Comparison, comparable_results, same_value
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
@@ -100,7 +98,7 @@ def differences(
     that is the trusted one with something changed (`is_copy`) has no choices of its own but to refuse more.
     """
     compared = [item for item in comparable_results(results) if not is_hidden(item)]
-    pairs = [_Pair(item, expected_result(item)) for item in compared]
+    pairs = [_Pair(item, item.case.expected) for item in compared]
     pairs = [pair for pair in pairs if contract.includes(pair.call.args or ())]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
@@ -162,24 +160,12 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
     )
 
 
-def expected_result(item: CaseResult) -> CallResult:
-    """Return the trusted function's result of a call, or what an example shows of it."""
-    if item.case.reference is not None:
-        return item.case.reference
-    expected = item.case.example.expected if item.case.example is not None else None
-    if isinstance(expected, Raises):
-        return CallResult(Outcome.RAISED, exception=(expected.exception.rpartition(".")[2],))
-    if isinstance(expected, Prints):
-        return CallResult(Outcome.RETURNED, stdout=expected.text)
-    return CallResult(Outcome.RETURNED, expected.value if isinstance(expected, Returns) else None)
-
-
 def is_hidden(item: CaseResult) -> bool:
     """Return whether what the sandbox refuses or lacks hides a result, which does not count then."""
     if item.answer.outcome is not Outcome.RAISED or not HIDING.intersection(item.answer.exception):
         return False
     # An exception of this kind may be what an example shows or the trusted function raises.
-    return item.comparison is not Comparison.SAME or not HIDING.intersection(expected_result(item).exception)
+    return item.comparison is not Comparison.SAME or not HIDING.intersection(item.case.expected.exception)
 
 
 # Forms: each has to fit every call except edge cases.

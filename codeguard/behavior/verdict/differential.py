@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import is_called, share_options
-from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
@@ -22,16 +22,17 @@ from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Case,
     CaseResult,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
+    compare_with_reference,
     rejects_arguments,
     wrong_results,
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
-from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 
@@ -191,7 +192,7 @@ class CandidateSession:
     def rejects_inputs(self, results: Sequence[CaseResult], similarity: Similarity) -> Steps[bool]:
         """Return whether the candidate accepts other inputs than these, so that it is another function."""
         distinctive = similarity.name == 1.0 or similarity.doc_words >= DISTINCTIVE_DOC_WORDS
-        described = similarity.describes_reference and distinctive
+        described = similarity.described and distinctive
         if not rejects_arguments(results):
             return False
         if similarity.has_own_description and self.expects_other_kinds(results):

@@ -3,26 +3,58 @@
 They are read from the syntax tree of the function and the code that it needs. Names are followed
 through imports, aliases and `getattr` with a literal name. The result is a lower bound, because
 Python can hide any call. What cannot be followed (`getattr` on `os` with a computed name, a walk
-through `__subclasses__`) is a capability of its own.
+through `__subclasses__`) is a capability of its own. The names that have effects are in `effect_tables.toml`.
 """
 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from codeguard.behavior.source.definitions import parse_or_none
-from codeguard.behavior.verdict.effect_tables import (
-    CODE,
-    CONVICTING,
-    ESCAPE,
-    INTERNALS,
-    MEMBERS,
-    MODULES,
-    OBSERVED,
-)
 from codeguard.models import UNUSED
+
+NETWORK, PROCESS, FILES, ENVIRONMENT = "network", "process", "files", "environment"
+CODE, NATIVE, ESCAPE = "dynamic code", "native code", "interpreter internals"
+CLOCK, CHANCE, EVALUATION, THREADS, EXIT = "clock", "randomness", "eval", "threads", "exit"
+
+CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCAPE})
+"""Effects that convict if the trusted function lacks them; honest implementations differ in the others."""
+
+OUTWARD = frozenset({NETWORK, PROCESS, FILES})
+"""Effects that are the purpose of a function that has them: code without any cannot do what it does."""
+
+_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("effect_tables.toml").read_text("utf-8"))
+
+
+def _kinds(rows: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Turn kinds with their names into a mapping from names to kinds."""
+    return {prefix + name: kind for kind, names in rows.items() for name in names.split()}
+
+
+MODULES: Mapping[str, str] = _kinds(_TABLES["modules"])
+"""Modules whose import makes an effect possible."""
+
+_MEMBERS = {**_TABLES["members"], "posix": _TABLES["members"]["os"]}  # `os` is made of it
+MEMBERS: Mapping[str, str] = {
+    name: kind
+    for module, rows in _MEMBERS.items()
+    for name, kind in _kinds(rows, "" if module == "dotted" else f"{module}.").items()
+}
+"""Dotted names whose use makes an effect possible."""
+
+INTERNALS = frozenset(_TABLES["internals"].split())
+"""Attributes that lead from any object to everything else."""
+
+OBSERVED: Mapping[str, str] = _kinds(_TABLES["observed"])
+"""The sandbox's own names for what it observed."""
+
+LOOKING = frozenset({"environ", "env"})
+"""Of these, reading the environment without changing it."""
 
 _ASKING = frozenset({"hasattr", "isinstance", "dir"})  # these reveal objects that the code was not given
 _EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
@@ -60,23 +92,23 @@ class Chain:
     imported: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Facts:
     """What one piece of source contributes before names are resolved.
 
-    `imports` and `assigned` map local names to dotted names and to expressions. `modules` are the
+    `imports` and `assigned` are local names with dotted names and with expressions. `modules` are the
     capabilities of imported modules with the local names of these. `lookups` are calls of getattr
     and vars with the attribute's name, or None if that is computed.
     """
 
-    imports: tuple[tuple[str, str], ...] = ()
-    modules: frozenset[tuple[Capability, str]] = frozenset()
-    assigned: tuple[tuple[str, Chain], ...] = ()
-    defined: frozenset[str] = frozenset()
-    certain: frozenset[Capability] = frozenset()
-    chains: frozenset[Chain] = frozenset()
-    loaded: frozenset[str] = frozenset()
-    lookups: frozenset[tuple[Chain, str | None]] = frozenset()
+    imports: list[tuple[str, str]] = field(default_factory=list)
+    assigned: list[tuple[str, Chain]] = field(default_factory=list)
+    modules: set[tuple[Capability, str]] = field(default_factory=set)
+    defined: set[str] = field(default_factory=set)
+    certain: set[Capability] = field(default_factory=set)
+    chains: set[Chain] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)
+    lookups: set[tuple[Chain, str | None]] = field(default_factory=set)
 
 
 def module_capabilities(source: str) -> frozenset[Capability]:
@@ -87,14 +119,7 @@ def module_capabilities(source: str) -> frozenset[Capability]:
 
 def effect_facts(tree: ast.AST) -> Facts:
     """Collect the facts of one piece of source, such as a top-level statement."""
-    imports: list[tuple[str, str]] = []
-    modules: set[tuple[Capability, str]] = set()
-    assigned: list[tuple[str, Chain]] = []
-    certain: set[Capability] = set()
-    chains: set[Chain] = set()
-    loaded: set[str] = set()
-    lookups: set[tuple[Chain, str | None]] = set()
-    defined: set[str] = set()
+    found = Facts()
     harmless: set[ast.AST] = _own_locals(tree)
     # One walk for all facts, because it is the cost of this function. Enclosing nodes come before inner ones, so
     # `harmless` is filled in time.
@@ -102,69 +127,54 @@ def effect_facts(tree: ast.AST) -> Facts:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                imports.append((alias.asname or top, alias.name if alias.asname else top))
-                modules.update((found, alias.asname or top) for found in _of_module(alias.name))
+                found.imports.append((alias.asname or top, alias.name if alias.asname else top))
+                found.modules.update((item, alias.asname or top) for item in _of_module(alias.name))
         # A relative import is of this package.
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
-                imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
-                modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
-                certain.update(_of_name(f"{node.module}.{alias.name}"))
+                found.imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
+                found.modules.update((item, alias.asname or alias.name) for item in _of_module(node.module))
+                found.certain.update(_of_name(f"{node.module}.{alias.name}"))
         elif isinstance(node, ast.Attribute):
             if _does_nothing(node):
                 harmless.add(node.value)
             if node.attr in INTERNALS and node not in harmless:
-                certain.add(Capability(ESCAPE, node.attr))
+                found.certain.add(Capability(ESCAPE, node.attr))
             elif node.attr.startswith("co_"):  # the names and numbers of a code object
                 harmless.add(node.value)
-            chains.update(_chain(node))
+            found.chains.update(_chain(node))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in INTERNALS and node not in harmless:
-                certain.add(Capability(ESCAPE, node.id))
+                found.certain.add(Capability(ESCAPE, node.id))
             if node not in harmless:
-                loaded.add(node.id)
+                found.loaded.add(node.id)
         elif isinstance(node, ast.Call):
-            lookups.update(_lookup(node))
+            found.lookups.update(_lookup(node))
             if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
                 harmless.update(node.args[:1])
                 # To ask whether an object is of a class of a module does nothing of what the module can do.
                 harmless.update(_roots(node.args[1:2]) if node.func.id == "isinstance" else ())
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
             # `getattr` and other attribute lookups take the name as text.
-            certain.add(Capability(ESCAPE, repr(node.value)))
+            found.certain.add(Capability(ESCAPE, repr(node.value)))
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            defined.add(node.name)
+            found.defined.add(node.name)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Name):
-                assigned.extend((target.id, chain) for chain in _chain(node.value))
-    return Facts(
-        tuple(imports),
-        frozenset(modules),
-        tuple(assigned),
-        frozenset(defined),
-        frozenset(certain),
-        frozenset(chains),
-        frozenset(loaded),
-        frozenset(lookups),
-    )
+                found.assigned.extend((target.id, chain) for chain in _chain(node.value))
+    return found
 
 
 def together(pieces: Iterable[Facts]) -> Facts:
     """Return the facts of pieces of source as those of one."""
-    known = list(pieces)
-    if len(known) == 1:
-        return known[0]
-    return Facts(
-        tuple(item for piece in known for item in piece.imports),
-        frozenset().union(*(piece.modules for piece in known)),
-        tuple(item for piece in known for item in piece.assigned),
-        frozenset().union(*(piece.defined for piece in known)),
-        frozenset().union(*(piece.certain for piece in known)),
-        frozenset().union(*(piece.chains for piece in known)),
-        frozenset().union(*(piece.loaded for piece in known)),
-        frozenset().union(*(piece.lookups for piece in known)),
-    )
+    whole = Facts()
+    for piece in pieces:
+        whole.imports += piece.imports
+        whole.assigned += piece.assigned
+        for name in ("modules", "defined", "certain", "chains", "loaded", "lookups"):
+            getattr(whole, name).update(getattr(piece, name))
+    return whole
 
 
 def _roots(classes: Sequence[ast.expr]) -> Iterator[ast.Name]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
 from codeguard.behavior.matching.copies import is_same_source, third_party_imports
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import adequacy_of
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
-    case_of_example,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -24,8 +27,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import differences, is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
+from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
@@ -34,10 +36,9 @@ from codeguard.behavior.verdict.observations import (
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
-from codeguard.behavior.verdict.running import Steps, call_of
+from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
-from codeguard.behavior.verdict.values import Comparison
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
@@ -49,23 +50,21 @@ MAX_SHOWN = 12  # observed calls used if there are no examples
 
 @dataclass
 class Examination:
-    """Runs the checks of one candidate."""
+    """Runs the checks of one candidate.
+
+    `adequacies` are, by the digest of a trusted function, the share of its single edits that its calls notice; all
+    checks share it.
+    """
 
     session: CandidateSession
+    adequacies: dict[str, float] = field(default_factory=dict)
 
     def against_reference(
         self,
         profile: Profile,
         similarity: Similarity,
-        *,
-        best: bool = True,
-        variants: Callable[[], int] = int,
     ) -> Steps[CheckReport]:
-        """Check the candidate against a trusted function: its examples, and results on generated inputs.
-
-        `best` means that no other trusted function is more similar.
-        """
-        similarity = similarity if best else replace(similarity, closest=False)
+        """Check the candidate against a trusted function: its examples, and results on generated inputs."""
         cases = self._cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
@@ -80,7 +79,6 @@ class Examination:
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
             seen.verdict = report.verdict
-            yield from self._ask_description(seen)
             spared = decide("conviction", seen.holds)
             return report if spared is None else self._spared(spared, report, seen)
         if report.verdict is not Verdict.PASS:
@@ -95,7 +93,7 @@ class Examination:
     def _cases(self, profile: Profile) -> list[Case]:
         session, runnable = self.session, self.session.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
+        cases = [Case(call, example) for example, call in pairs if call is not None]
         own = session.candidate.definition.parameters
         wanted = [item for item in profile.generated if item.has_options(own)]
         made = [case_of_observed(item, runnable, profile.silence_free) for item in wanted]
@@ -166,7 +164,7 @@ class Examination:
         suspicions = 0
         for item in wrong_results(seen.probed):
             origin = origins[id(item)]
-            if origin.inside and not seen.name_only:
+            if origin.inside and not seen.similarity.name_only:
                 settled = id(item) in of_substance and (yield from session.without_arbitrary(profile, [item]))
                 if not settled:
                     continue
@@ -200,19 +198,38 @@ class Examination:
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
 
-    def _ask_description(self, seen: Observations) -> Steps[None]:
-        """Ask whether a candidate meets the trusted description, where that contradicts the trusted function."""
-        if not seen.profile.contradicts_itself:
-            return
-        contradicted = seen.profile.contract.contradicted
-        pairs = [(item, call_of(item, self.session.candidate.runnable)) for item in contradicted]
-        cases = [case_of_example(item, call) for item, call in pairs if call is not None]
-        (result,) = yield from self.session.ask(cases)
-        judged = compare_results(cases, result.calls)
-        seen.meets_description = bool(judged) and all(item.comparison is Comparison.SAME for item in judged)
+    def _go_beyond(self, seen: Observations) -> Steps[None]:
+        """Try characters and sizes that no example has, and ask what agreement on the calls shows.
 
-    def _nothing_more(self, seen: Observations) -> Steps[None]:
-        yield from ()
+        Only where everything agrees so far, because neither convicts.
+        """
+        profile, session = seen.profile, self.session
+        if not seen.agrees or seen.any_wrong or seen.incomparable or seen.may_have_effects:
+            return
+        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
+        examples = [*profile.plain_calls] or [*shown[:MAX_SHOWN]]
+        numbers = {
+            value
+            for text in (session.candidate.runnable.source, profile.reference.runnable.source)
+            for value in _whole_numbers(text)
+        }
+        random = random_for(session.seed, "beyond", profile.reference.digest)
+        domain = profile.domain
+        made = [
+            call
+            for call in calls_beyond(examples, numbers, random)
+            if profile.contract.includes(call[0])
+            and (domain is None or all(item.holds(call[0]) for item in domain.relations))
+        ]
+        results, _ = yield from session.both(profile, made)
+        wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
+        seen.wrong_beyond = yield from session.without_arbitrary(profile, wrong)
+        digest = profile.reference.digest
+        if not wrong and digest not in self.adequacies:
+            self.adequacies[digest] = yield from shared_runs(
+                adequacy_of(profile, session.level, session.budget)
+            )
+        seen.noticed = self.adequacies.get(digest, 1.0)
 
     # The reports
 
@@ -223,6 +240,7 @@ class Examination:
             "world": (seen.world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
             "triggered": (seen.triggered_calls, seen.among),
+            "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
             "any-wrong": (wrong_results(seen.results), len(comparable_results(seen.results))),
             "incomparable": (seen.unlike, len(seen.results)),
         }
@@ -235,6 +253,7 @@ class Examination:
             "shown": lambda: shown[0].text if shown else "",
             "agreed": lambda: len(seen.agreed),
             "respects": lambda: " and ".join(seen.found.respects),
+            "noticed": lambda: f"{seen.noticed:.0%}",
             "effects": lambda: _effects(seen.worst),
             "possible": lambda: _effects(seen.possible[:1]),
             "hides": lambda: hides(seen.probed or seen.results),
@@ -292,7 +311,7 @@ class Examination:
         """Check the candidate against a hand-written spec."""
         session = self.session
         pairs = [(example, call_of(example, session.candidate.runnable)) for example in spec.cases]
-        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
+        cases = [Case(call, example) for example, call in pairs if call is not None]
         (result,) = yield from session.ask(cases)
         results = compare_results(cases, result.calls)
         wrong, among = wrong_results(results), len(comparable_results(results))
@@ -357,12 +376,19 @@ STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ..
     ("differences", Examination._settle_differences),
     ("repetition", Examination._repeat),
     ("probes", Examination._probe),
-    ("agreement", Examination._nothing_more),
+    ("agreement", Examination._go_beyond),
 )
 
 
 def _holds(seen: Observations, condition: str) -> bool:
     return seen.holds(condition.removeprefix("not ")) is not condition.startswith("not ")
+
+
+def _whole_numbers(text: str) -> Iterator[int]:
+    tree = parse_or_none(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            yield node.value
 
 
 def _examples_among(results: Sequence[CaseResult]) -> int:

@@ -10,25 +10,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from codeguard.behavior.matching.claims import Similarity, has_akin_methods, is_private
-from codeguard.behavior.matching.copies import added_refusals, is_copied_class
+from codeguard.behavior.matching.claims import Similarity, is_private
+from codeguard.behavior.matching.copies import added_refusals, has_akin_methods, is_copied_class
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
+from codeguard.behavior.matching.text_overlap import TextOverlap
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
+    Comparison,
     comparable_results,
     compare_results,
+    is_empty_result,
+    result_kind,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
+from codeguard.behavior.verdict.effects import (
+    CONVICTING,
+    ENVIRONMENT,
+    ESCAPE,
+    LOOKING,
+    OUTWARD,
+    Capability,
+    capabilities_beyond,
+    observed_effects,
+)
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.values import Comparison, is_empty_result, result_kind
 from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 
@@ -45,7 +57,8 @@ class Observations:
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
     second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
     of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
-    `verdict` is that of the row that decided so far.
+    `wrong_beyond` are wrong calls beyond the shown ones. `noticed` is the share of the trusted function's single edits
+    that its calls notice. `verdict` is that of the row that decided so far.
     """
 
     session: CandidateSession
@@ -63,13 +76,16 @@ class Observations:
     repeated_calls: Sequence[CaseResult] = ()
     probed: Sequence[CaseResult] = ()
     triggered_calls: Sequence[CaseResult] = ()
+    wrong_beyond: Sequence[CaseResult] = ()
+    noticed: float = 1.0
     constant_decides: bool = False
-    meets_description: bool = False
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
         """Return whether the observation that the table calls `name` was made."""
-        return bool(getattr(self, name.replace("-", "_")))
+        parts: tuple[object, ...] = (self, self.similarity, self.similarity.overlap)
+        attribute = name.replace("-", "_")
+        return bool(getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute))
 
     def judge(self, result: JobResult) -> None:
         """Take the results of a run of all cases."""
@@ -79,7 +95,9 @@ class Observations:
 
     def differences_of(self, results: Sequence[CaseResult]) -> Differences:
         """Separate what is wrong inside the contract from what that leaves open."""
-        return differences(results, self.profile.contract, self.raised, is_copy=self.edited_copy)
+        return differences(
+            results, self.profile.contract, self.raised, is_copy=self.similarity.overlap.edited_copy
+        )
 
     @cached_property
     def raised(self) -> frozenset[str]:
@@ -94,76 +112,16 @@ class Observations:
     # The two texts
 
     @property
-    def certain_claim(self) -> bool:
-        """Whether name, description and signature say that it is this function."""
-        return self.similarity.is_certain
-
-    @property
-    def claimed(self) -> bool:
-        """Whether name, description or text say that it is this function."""
-        return self.similarity.is_claimed
-
-    @property
-    def described(self) -> bool:
-        """Whether its description is that of the trusted function, by most of its words."""
-        return self.similarity.describes_reference
-
-    @property
-    def edited_copy(self) -> bool:
-        """Whether its text is the trusted one with something changed."""
-        return self.similarity.overlap.is_edited_copy
-
-    @property
-    def found_by_results(self) -> bool:
-        """Whether only its results on probes led to the trusted function."""
-        return self.similarity.found_by_results
-
-    @property
-    def its_text(self) -> bool:
-        """Whether it has 85 % of the trusted text, but for names of locals and literals."""
-        return self.similarity.overlap.has_its_text
-
-    @property
-    def lookalike(self) -> bool:
-        """Whether a reader would take it for the trusted function."""
-        return self.similarity.is_lookalike
-
-    @property
-    def name_only(self) -> bool:
-        """Whether nothing but the name is that of the trusted function."""
-        return self.similarity.matches_by_name_only
-
-    @property
     def named_or_described(self) -> bool:
         """Whether it has the whole name or the description of the trusted function."""
-        return self.similarity.name == 1.0 or self.similarity.describes_reference
-
-    @property
-    def near_copy(self) -> bool:
-        """Whether its text is the trusted one but for a small part, locals and literals."""
-        return self.similarity.overlap.is_near_copy
-
-    @property
-    def opposed(self) -> bool:
-        """Whether name or description differ from the trusted one in a word and its opposite."""
-        return self.similarity.opposed
+        return self.similarity.name == 1.0 or self.similarity.described
 
     @property
     def other_by_words(self) -> bool:
         """Whether neither name nor description is the trusted one, or the text is less than an edited copy's."""
         return self.similarity.claims_nothing_in_words or not (
-            self.edited_copy or self.similarity.name == 1.0
+            self.similarity.overlap.edited_copy or self.similarity.name == 1.0
         )
-
-    @property
-    def other_function(self) -> bool:
-        """Whether name and description say that it is another function."""
-        return self.similarity.is_other_function
-
-    @property
-    def same_description(self) -> bool:
-        """Whether name, signature and description are those of the trusted function."""
-        return self.similarity.has_same_description
 
     @property
     def reads_like(self) -> bool:
@@ -172,18 +130,23 @@ class Observations:
             [item.name for item in one.parameters if item.kind == "positional"]
             for one in (self.session.candidate.definition, self.reference.definition)
         )
-        return self.similarity.is_lookalike and self.similarity.same_parameters and own == other
+        return self.similarity.lookalike and self.similarity.same_parameters and own == other
 
     @property
     def reads_alike(self) -> bool:
         """Whether name, text and parameters, or description, are those of the trusted function, in its words."""
-        own_words = self.similarity.has_own_description and not self.its_text
-        return (self.described and not own_words) or self.similarity.repeats_reference or self.reads_like
+        own_words = self.similarity.has_own_description and not self.similarity.overlap.its_text
+        return (
+            (self.similarity.described and not own_words)
+            or self.similarity.repeats_reference
+            or self.reads_like
+        )
 
     @property
     def independent(self) -> bool:
         """Whether it has a description and a text of its own, and no constant of its own triggers the difference."""
-        own_text = self.claimed and self.similarity.has_own_description and not self.edited_copy
+        own_text = self.similarity.claimed and self.similarity.has_own_description
+        own_text = own_text and not self.similarity.overlap.edited_copy
         return own_text and not self.constant_decides
 
     # Effects
@@ -198,7 +161,7 @@ class Observations:
         candidate = self.session.candidate
         if candidate.definition.owner is None or self.of_copied_class:
             return candidate.reach.certain
-        return candidate.surroundings.reached_by_method
+        return candidate.surroundings.reached_by_own(by_calls=False)
 
     @cached_property
     def of_copied_class(self) -> bool:
@@ -223,8 +186,9 @@ class Observations:
         """
         candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        convicting = CONVICTING if self.claimed and not self.name_only else CONVICTING - {ESCAPE}
-        reached = {str(item) for item in candidate.surroundings.reached_by_calls}
+        sure = self.similarity.claimed and not self.similarity.name_only
+        convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
+        reached = {str(item) for item in candidate.surroundings.reached_by_own(by_calls=True)}
         own = set(candidate.effects_of_file)
 
         def is_own(item: Capability) -> bool:
@@ -242,7 +206,7 @@ class Observations:
     def effects_count(self) -> bool:
         """Whether most results agree, or name and text leave no doubt and the effect was seen or its text is copied."""
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        shown = self.its_text or any(item.kind in seen for item in self.worst)
+        shown = self.similarity.overlap.its_text or any(item.kind in seen for item in self.worst)
         agrees = self.mostly_agrees and self.compared and not self.refuses
         return agrees or (self.similarity.is_same_function and shown)
 
@@ -287,7 +251,7 @@ class Observations:
     @property
     def refuses(self) -> bool:
         """Whether it refuses the arguments of every call, as another function would."""
-        return self.refuses_all and not self.edited_copy
+        return self.refuses_all and not self.similarity.overlap.edited_copy
 
     @property
     def expects_other_kinds(self) -> bool:
@@ -329,7 +293,11 @@ class Observations:
         """Whether half of the distinct answers agree, and there are two."""
         # Many functions of one name return nothing.
         answers = {(repr(item.answer.value), item.answer.stdout) for item in self.results}
-        alike = self.same_description or self.near_copy or len(answers) >= LEAST_ANSWERS
+        alike = (
+            self.similarity.same_description
+            or self.similarity.overlap.near_copy
+            or len(answers) >= LEAST_ANSWERS
+        )
         return alike and not self.few_agree
 
     @property
@@ -366,7 +334,7 @@ class Observations:
     def hidden_claim(self) -> bool:
         """Whether it reads like the trusted function, or has its name and agrees on other calls."""
         agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
-        return self.lookalike or (agrees and self.claimed)
+        return self.similarity.lookalike or (agrees and self.similarity.claimed)
 
     # What is wrong
 
@@ -439,6 +407,16 @@ class Observations:
         return all(map(_returns_its_argument, self.agreed))
 
     @property
+    def differs_beyond(self) -> bool:
+        """Whether it returns something else for characters or sizes that no example has."""
+        return bool(self.wrong_beyond)
+
+    @property
+    def too_weak(self) -> bool:
+        """Whether the calls notice fewer than half of the trusted function's own single edits."""
+        return self.noticed < LEAST_NOTICED
+
+    @property
     def unlike(self) -> list[CaseResult]:
         """The results that cannot be compared, the smallest first."""
         return sorted((item for item in self.results if item.incomparable), key=lambda item: item.size)
@@ -474,8 +452,8 @@ class Observations:
 
     @property
     def disputed(self) -> bool:
-        """Whether it meets the trusted description, which the trusted function itself contradicts."""
-        return self.meets_description
+        """Whether the trusted function contradicts its own description."""
+        return self.profile.contradicts_itself
 
     @property
     def of_another_class(self) -> bool:
@@ -485,24 +463,34 @@ class Observations:
         overrides a method to do something else. A class under another name that has half of the trusted class's text
         is that class, and an example is of the description that both have.
         """
-        candidate = self.session.candidate
-        own, other = candidate.definition.owner, self.reference.definition.owner
+        own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        akin = self.near_copy or has_akin_methods(candidate.features, self.reference.features)
-        if (own.name == other.name and akin) or (self.verdict is Verdict.FAIL and self.same_description):
+        akin = self.similarity.overlap.near_copy or has_akin_methods(own, other)
+        if (own.name == other.name and akin) or (
+            self.verdict is Verdict.FAIL and self.similarity.same_description
+        ):
             return False
-        alike = self._copied_method or (self.its_text and self.similarity.comparable)
+        alike = self._copied_method or (self.similarity.overlap.its_text and self.similarity.comparable)
         return not (self.violation and alike)
 
     @property
     def _copied_method(self) -> bool:
-        return self.near_copy and not self.session.candidate.definition.name.startswith("__")
+        return self.similarity.overlap.near_copy and not self.session.candidate.definition.name.startswith(
+            "__"
+        )
 
     @property
     def shares_text(self) -> bool:
         """Whether methods of its class have half of the trusted text, or the classes have most methods in common."""
         return self._copied_method or self.similarity.comparable
+
+
+def meaning(name: str) -> str:
+    """Return what the observation means that the table calls `name`, "" if it is none of one trusted function."""
+    found = [getattr(part, name.replace("-", "_"), None) for part in (Observations, Similarity, TextOverlap)]
+    texts = (item.__doc__ or "" for item in found if isinstance(item, property | cached_property))
+    return next(texts, "").partition("\n")[0]
 
 
 def all_capabilities(
@@ -533,7 +521,7 @@ def never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
 
     None and empty results are of any kind.
     """
-    pairs = [(_expected_value(item), item.answer) for item in comparable_results(results)]
+    pairs = [(item.case.expected.value, item.answer) for item in comparable_results(results)]
     expected = {result_kind(value) for value, _ in pairs if not is_empty_result(value)}
     given = {
         result_kind(answer.value)
@@ -545,18 +533,10 @@ def never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
 
 def returns_other_kind(results: Sequence[CaseResult]) -> bool:
     """Return whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
-    expected = {result_kind(_expected_value(item)) for item in results}
+    expected = {result_kind(item.case.expected.value) for item in results}
     values = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
     given = {result_kind(value) for value in values if value is not None}
     return bool(given) and not expected & given
-
-
-def _expected_value(item: CaseResult) -> object:
-    """Return what the trusted function returns on a call, None if it returns nothing."""
-    if item.case.reference is not None:
-        return item.case.reference.value
-    expected = item.case.example.expected if item.case.example is not None else None
-    return expected.value if isinstance(expected, Returns) else None
 
 
 def _shows_something(item: CaseResult) -> bool:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.discovery import guesses, related_guesses
+from codeguard.behavior.inputs.discovery import guesses
 from codeguard.behavior.inputs.files import file_guesses, requires_path
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
-from codeguard.behavior.inputs.pools import Arguments, magnitude
-from codeguard.behavior.source.constants import constants_of, literals_of
+from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.calls import value_of
@@ -32,10 +31,7 @@ from codeguard.behavior.specs.contract import (
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import literal_values, with_values
-from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
-from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import (
+from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
     compare_with_example,
@@ -44,6 +40,16 @@ from codeguard.behavior.verdict.values import (
     result_kind,
     same_value,
 )
+from codeguard.behavior.verdict.effects import (
+    CHANCE,
+    CLOCK,
+    ENVIRONMENT,
+    FILES,
+    Capability,
+    module_capabilities,
+    observed_effects,
+)
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
@@ -150,7 +156,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if calls:
         domain = learned_domain(calls, reference.definition)
         tree = parse_or_none(reference.runnable.source)
-        literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
+        literals = [] if tree is None else literals_of(tree)
         inputs = list(generate(calls, domain, random, budget.generated, literals))
         more, effects = yield from reference_results(runner, reference, inputs, examples)
         profile = replace(
@@ -188,7 +194,7 @@ Guesses = Callable[[Definition], Iterator[list[Arguments]]]
 
 def input_sources(reference: Reference) -> list[Guesses]:
     """Return the sources of first inputs for a function without examples, most informative first."""
-    made: list[Guesses] = [guesses, related_guesses]
+    made: list[Guesses] = [guesses]
     if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
         # a function that accepts any text as a path would accept nonexistent ones
         made.insert(0 if requires_path(reference.definition) else 1, file_guesses)

@@ -1,9 +1,8 @@
-"""Find candidates that behave like a trusted function after a single edit.
+"""Find candidates that are a trusted function but for a single edit.
 
 Such a candidate need not resemble the trusted function in name, description or text, and may agree
-with it on no input. Each variant with one edit (see `codeguard.behavior.matching.repairs`) is run
-on a few probes that distinguish functions well. If its results agree with a trusted function's, it
-is run on all probes.
+with it on no input. Variants with one edit (see `codeguard.behavior.matching.repairs`) are run on a few calls, and
+those that agree with a trusted function on these, on all of its calls.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.matching.claims import LEAST_DOC_WORDS
 from codeguard.behavior.matching.fingerprints import (
     FingerprintIndex,
     Kinds,
@@ -21,39 +18,36 @@ from codeguard.behavior.matching.fingerprints import (
     result_text,
     returns_first_argument,
     weight_of,
-    worth_probing,
 )
 from codeguard.behavior.matching.repairs import Repair, repairs
-from codeguard.behavior.source.surroundings import Runnable
-from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
-    case_of_example,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.probing import Fingerprint, Probes
+from codeguard.behavior.verdict.probing import Fingerprint
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import Comparison
 
 MOST_KINDS = 4
-SHARP = 5  # probes of each kind for the first run of a variant
-MOST_TRIED = 12  # variants that are run on all probes
-MOST_CONFIRMED = 3  # variants of a namesake that are run on all its calls
+SHARP = 5  # calls, of each kind, for the first run of a variant
+MOST_TRIED = 12  # variants that are run on all calls of a trusted function
+MOST_CONFIRMED = 3  # the same for a namesake
 LEAST_FIRST = 0.75  # share of results that has to agree in the first run
 LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
-LEAST_TOLD = 3  # answers
+LEAST_AGREED_FIRST = 3
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
 # Of a body: where a much smaller trusted one does the same after an edit, the edit made the rest idle.
 LEAST_LEFT = 1 / 3
 MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
+Observed = Callable[[Reference], Steps[Profile]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +60,26 @@ class Repaired:
     wrong: CaseResult
 
 
-def may_be_repaired(candidate: CandidateFunction) -> bool:
-    """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
-    wanted = candidate.features
-    undescribed = len(wanted.doc) < LEAST_DOC_WORDS
-    return undescribed and worth_probing(wanted) and not wanted.owner
-
-
 def repaired(
     session: CandidateSession,
     references: Sequence[Reference],
     index: FingerprintIndex,
     answered: Fingerprint,
-    observed: Callable[[Reference], Steps[Profile]],
+    observed: Observed,
 ) -> Steps[Repaired | None]:
-    """Return the trusted function that a candidate matches after one edit, or None.
+    """Return the trusted function whose results a candidate has after one edit, or None.
 
-    `observed` returns the profile of a trusted function.
+    `answered` are the candidate's answers to probes; `observed` returns the profile of a trusted function.
     """
     candidate = session.candidate
-    kinds = _kinds(candidate, index, answered)
+    # The kinds of arguments that the candidate accepts, then the most common ones.
+    shown = index.common_kinds(candidate.features)
+    kinds = sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
     probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
     made = repairs(candidate.runnable.node) if probes else []
     if not made:
         return None
-    runner = CallRunner(
-        candidate.runnable.extended(item.text for item in made),
-        session.level,
-        session.budget,
-        session.runner.tier,
-    )
+    runner = _runner(session, made)
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
     least = LEAST_LEFT * candidate.features.body.total()
@@ -105,11 +89,10 @@ def repaired(
         if references[place].features.body.total() >= least
     ]
     for number, place in pairs[:MOST_TRIED]:
-        if (yield from _agrees(session.probes, runner, index, made[number], place)):
-            profile = yield from observed(references[place])
-            found = yield from _confirmed(runner, profile, made[number])
-            if found is not None:
-                return found
+        profile = yield from observed(references[place])
+        found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)
+        if found is not None:
+            return found
     return None
 
 
@@ -123,12 +106,11 @@ def repaired_namesake(
     """
     candidate = session.candidate
     made = repairs(candidate.runnable.node) if whole_name or not is_short(candidate.features) else []
-    cases = _plain_cases(profile, candidate.runnable)
-    sample = list({_expected_text(item): item for item in cases}.values())[:SHARP]
-    if not made or not _is_distinctive(list(map(_expected_text, cases))):
+    cases = _plain_cases(profile, session)
+    if not made or not _is_distinctive(cases):
         return None
-    runnable = candidate.runnable.extended(item.text for item in made)
-    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    sample = list({result_text(item.expected.value): item for item in cases}.values())[:SHARP]
+    runner = _runner(session, made)
     tried = [replace(case.call, target=item.name) for item in made for case in sample]
     session.calls += len(tried)
     (result,) = yield from runner.run(Batch(tuple(tried)))
@@ -140,24 +122,14 @@ def repaired_namesake(
     for negative, place in sorted(right)[:MOST_CONFIRMED]:
         if -negative < LEAST_FIRST * len(sample):
             break
-        found = yield from _confirmed(runner, profile, made[place])
+        found = yield from _confirmed(session, runner, profile, made[place])
         if found is not None:
             return found
     return None
 
 
-def _expected_text(case: Case) -> str:
-    """Return the trusted function's result of a call as text."""
-    if case.reference is not None:
-        return result_text(case.reference.value)
-    expected = case.example.expected if case.example is not None else None
-    return result_text(expected.value) if isinstance(expected, Returns) else ""
-
-
 def repaired_text(
-    session: CandidateSession,
-    short_texts: Mapping[tuple[str, ...], Reference],
-    observed: Callable[[Reference], Steps[Profile]],
+    session: CandidateSession, short_texts: Mapping[tuple[str, ...], Reference], observed: Observed
 ) -> Steps[Repaired | None]:
     """Return the trusted function that a short candidate is but for one edit, names of locals aside, or None.
 
@@ -165,107 +137,103 @@ def repaired_text(
     Where it is one edit away from several texts, such as the sum, the difference and the product of two numbers, it may
     be one more. So may be the largest beside the smallest: an edit that exchanges opposites shows nothing.
     """
-    candidate = session.candidate
-    made = repairs(candidate.runnable.node)
+    made = repairs(session.candidate.runnable.node)
     found = {text: item for item in made if (text := item.numbered()) in short_texts}
     if len(found) > MOST_RELATIVES:
         return None
-    found = {text: item for text, item in found.items() if not item.opposite}
-    runnable = candidate.runnable.extended(item.text for item in found.values())
-    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    runner = _runner(session, list(found.values()))
     for text, repair in found.items():
-        profile = yield from observed(short_texts[text])
-        confirmed = yield from _confirmed(runner, profile, repair)
-        if confirmed is not None:
-            return confirmed
+        if not repair.opposite:
+            profile = yield from observed(short_texts[text])
+            confirmed = yield from _confirmed(session, runner, profile, repair)
+            if confirmed is not None:
+                return confirmed
     return None
 
 
-def _kinds(candidate: CandidateFunction, index: FingerprintIndex, answered: Fingerprint) -> list[Kinds]:
-    """Return the kinds of arguments to try: those that the candidate accepts, then the most common ones."""
-    shown = index.common_kinds(candidate.features)
-    return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
+def _runner(session: CandidateSession, made: Sequence[Repair]) -> CallRunner:
+    runnable = session.candidate.runnable.extended(item.text for item in made)
+    return CallRunner(runnable, session.level, session.budget, session.runner.tier)
 
 
 def agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
     """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
-    totals: Counter[int] = Counter()
-    for kinds, number in probes:
-        for places in index.functions_by_result(kinds, number).values():
-            totals.update(places)
+    known = [index.functions_by_result(kinds, number) for kinds, number in probes]
+    totals = Counter(place for answers in known for places in answers.values() for place in places)
     found: list[tuple[float, int, int]] = []
-    for text, row in enumerate(rows):
-        distinctive: dict[int, list[float]] = {}
-        for (kinds, number), answer in zip(probes, row, strict=True):
-            places = index.functions_by_result(kinds, number).get(answer or "", set())
-            returned = not places or returns_first_argument(index.calls(kinds)[number], answer or "")
-            weight = 0.0 if returned else weight_of(answer or "", places)
+    for variant, row in enumerate(rows):
+        weights: dict[int, list[float]] = {}
+        for (kinds, number), answers, answer in zip(probes, known, row, strict=True):
+            places = answers.get(answer or "", set())
+            returned = returns_first_argument(index.calls(kinds)[number], answer or "")
             for place in places:
-                distinctive.setdefault(place, []).append(weight)
+                weights.setdefault(place, []).append(0.0 if returned else weight_of(answer or "", places))
         found += [
-            (-sum(weights), text, place)
-            for place, weights in distinctive.items()
-            if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * totals[place]) and any(weights)
+            (-sum(own), variant, place)
+            for place, own in weights.items()
+            if len(own) >= max(LEAST_AGREED_FIRST, LEAST_FIRST * totals[place]) and any(own)
         ]
     # Edits with the same answers and the same trusted function are mostly right or wrong together, so
     # that others have their turn before the second of them.
     seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
     turns: list[tuple[float, int, int]] = []
-    for weight, text, place in sorted(found):
-        alike = (place, tuple(rows[text]))
-        turns.append((weight / 2 ** seen[alike], text, place))
+    for weight, variant, place in sorted(found):
+        alike = (place, tuple(rows[variant]))
+        turns.append((weight / 2 ** seen[alike], variant, place))
         seen[alike] += 1
     return sorted(turns)
 
 
-def _agrees(
-    probes: Probes, runner: CallRunner, index: FingerprintIndex, repair: Repair, place: int
-) -> Steps[bool]:
-    """Return whether a variant agrees with a trusted function on nearly all probes, with enough evidence."""
-    known = list(index.results_of(place))
-    (row,) = yield from probes.rows(runner, [repair.name], tuple(call for call, _ in known))
-    same = [(call, theirs) for (call, theirs), answer in zip(known, row, strict=True) if answer == theirs]
-    distinctive = [theirs for call, theirs in same if not returns_first_argument(call, theirs)]
-    return len(same) >= max(LEAST_AGREED, LEAST_SHARE * len(known)) and _is_distinctive(distinctive)
-
-
-def _is_distinctive(answers: Sequence[str]) -> bool:
+def _is_distinctive(cases: Sequence[Case]) -> bool:
     """Return whether results distinguish a function from those that always return the same."""
-    count = Counter(answers)
+    count = Counter(result_text(item.expected.value) for item in cases)
     return count.total() - max(count.values(), default=0) >= LEAST_RARE
 
 
-def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
-    """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
-    if profile.contradicts_itself:
-        return None
-    cases = _plain_cases(profile, runner.runnable)
+def _confirmed(
+    session: CandidateSession,
+    runner: CallRunner,
+    profile: Profile,
+    repair: Repair,
+    *,
+    distinctive: bool = False,
+) -> Steps[Repaired | None]:
+    """Return the call on which the candidate is wrong, if the variant matches the trusted function.
+
+    With `distinctive`, it has to match in results that are neither all the same nor the argument as it is.
+    """
+    cases = [] if profile.contradicts_itself else _plain_cases(profile, session)
     edited = [replace(item.call, target=repair.name) for item in cases]
-    own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))
+    (other,) = yield from runner.run(Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
-    agreed = [item for item in compared if item.comparison is Comparison.SAME]
+    agreed = [item.case for item in compared if item.comparison is Comparison.SAME]
+    telling = [item for item in agreed if not _is_argument(item)]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
+    if distinctive and not _is_distinctive(telling):
+        return None
+    (own,) = yield from runner.run(Batch(tuple(item.call for item in cases)))
     plain = compare_results(cases, own.calls)
     if all(map(_is_opposite, comparable_results(plain))):
         return None
-    wrong = wrong_results(plain)
-    same = {id(item.case) for item in agreed}
-    shown = next((item for item in wrong if id(item.case) in same), None)
+    same = set(map(id, agreed))
+    shown = next((item for item in wrong_results(plain) if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
 
 
-def _plain_cases(profile: Profile, runnable: Runnable) -> list[Case]:
-    """Return the trusted function's calls with plain arguments, as calls of another function."""
+def _plain_cases(profile: Profile, session: CandidateSession) -> list[Case]:
+    """Return the trusted function's calls with plain arguments, as calls of the candidate."""
+    runnable = session.candidate.runnable
     found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
-    found += [
-        case_of_example(item, call)
-        for item in profile.examples
-        if (call := call_of(item, runnable)) is not None
-    ]
+    pairs = [(item, call_of(item, runnable)) for item in profile.examples]
+    found += [Case(call, item) for item, call in pairs if call is not None]
     return [item for item in found if item is not None and item.call.args is not None]
+
+
+def _is_argument(case: Case) -> bool:
+    return returns_first_argument(case.call.args or (), result_text(case.expected.value))
 
 
 def _is_opposite(item: CaseResult) -> bool:
@@ -273,14 +241,5 @@ def _is_opposite(item: CaseResult) -> bool:
 
     Odd and even are two functions: where all results are opposite, nothing shows which of them is meant.
     """
-    example, reference = item.case.example, item.case.reference
-    expected = example.expected if example is not None else None
-    value = (
-        expected.value
-        if isinstance(expected, Returns)
-        else reference.value
-        if reference is not None
-        else None
-    )
-    got = item.answer.value
+    value, got = item.case.expected.value, item.answer.value
     return isinstance(value, bool) and isinstance(got, bool) and got is not value

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codeguard.behavior.source.definitions import Definition
-from codeguard.behavior.verdict.comparison import Case, CaseResult
-from codeguard.behavior.verdict.coverage import merged_coverage, unreached
+from codeguard.behavior.source.surroundings import Runnable
+from codeguard.behavior.verdict.comparison import INCONCLUSIVE_EXCEPTIONS, Case, CaseResult
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.table import UNSHOWN, Row
-from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
 
@@ -100,15 +99,28 @@ def _unreached(session: CandidateSession, cases: Sequence[Case]) -> Steps[list[s
     the examples and a few more calls, which usually reach everything.
     """
     calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
-    coverage: LineCoverage | None = None
-    node = session.candidate.runnable.node
-    missing = unreached(node, coverage)
+    reached: list[LineCoverage] = []
+    missing = unreached(session.candidate.runnable, reached)
     for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
         if part and missing:
             (result,) = yield from session.runner.run(Batch(tuple(part), other=True, trace=True))
-            coverage = merged_coverage([coverage, result.coverage])
-            missing = unreached(node, coverage)
+            reached += [result.coverage] if result.coverage is not None else []
+            missing = unreached(session.candidate.runnable, reached)
     return missing
+
+
+def unreached(runnable: Runnable, parts: Sequence[LineCoverage]) -> list[str]:
+    """Return the lines of a function's body that no call reached, over several runs; empty if all were.
+
+    The line numbers are those of the extracted source and mean nothing to a reader, so the entries quote the code.
+    """
+    executable = {line for part in parts for line in part.executable}
+    if not executable:
+        return ["coverage was not reported"]
+    missing = executable.difference(*(part.reached for part in parts))
+    body = range(runnable.node.body[0].lineno, (runnable.node.end_lineno or 0) + 1)
+    lines = runnable.source.split("\n")
+    return [lines[line - 1].strip()[:80] for line in sorted(missing) if line in body]
 
 
 def with_missing_coverage(

@@ -14,10 +14,9 @@ from itertools import accumulate, islice
 
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import parse_or_none
-from codeguard.behavior.verdict.comparison import CaseResult, compare_results
+from codeguard.behavior.verdict.comparison import CaseResult, Comparison, compare_results
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
-from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox import MAX_STDOUT
 from codeguard.sandbox.model import CallResult
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -57,9 +58,8 @@ class Outline:
 class Grammar:
     """One language.
 
-    `wheel` is the distribution that carries the tree-sitter grammar,
-    `module` and `entry` the module and function that return it, and `extra`
-    the extra of codeguard that installs it, empty for the default ones.
+    `wheel` is the distribution that carries the tree-sitter grammar, `entry` the function of its module that
+    returns it, and `extra` the extra of codeguard that installs it, empty for the default ones.
     `roles` covers the node types whose type determines the role; `examine` is called first for types that
     need inspection: those in `examined`, or all if that is None. `blocks` are the node types whose named
     children are statements. `bodiless` are the function types that may be mere declarations, which are not
@@ -71,7 +71,6 @@ class Grammar:
     name: str
     extensions: tuple[str, ...]
     wheel: str
-    module: str
     roles: Mapping[str, Role]
     blocks: frozenset[str]
     entry: str = "language"
@@ -94,16 +93,15 @@ class Grammar:
         relevant = None if self.examined is None else self.examined | known
         object.__setattr__(self, "relevant", relevant)
 
+    @property
+    def module(self) -> str:
+        """The module that the wheel installs."""
+        return self.wheel.replace("-", "_")
 
-@dataclass(frozen=True, slots=True)
-class LanguageInfo:
-    """A language's status: whether its grammar is installed, and which wheel and extra provide it."""
-
-    name: str
-    extensions: tuple[str, ...]
-    installed: bool
-    wheel: str
-    extra: str
+    @property
+    def installed(self) -> bool:
+        """Whether the wheel is installed; it is not loaded for this."""
+        return importlib.util.find_spec(self.module) is not None
 
 
 def name_field(node: Node) -> str:

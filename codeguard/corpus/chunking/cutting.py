@@ -1,10 +1,16 @@
-"""Cut a text in one language into pieces: parse, outline, tile, split."""
+"""Cut a text in one language into pieces: parse, outline, tile, split.
+
+Most grammars run in a separate process, because hostile input can make them hang or take all memory: twenty
+kilobytes of `x=>` cost the C grammar a minute and four gigabytes, and neither a deadline nor a cancellation
+interrupts the parser.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tree_sitter import Node
 
@@ -15,9 +21,12 @@ from codeguard.corpus.chunking.outline import outline_of, statement_starts
 from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.corpus.chunking.tiling import Piece, split, tile
 from codeguard.models import ChunkKind
+from codeguard.workers.processes import default_workers, in_worker, send
+from codeguard.workers.tasks import CUTTING_S, ItemBounds, Run, by_values, encoded
 
 MAX_IMPORTS = 200  # statements that each chunk of a file carries
 MAX_IMPORT_CHARS = 8_000  # characters of all of them together
+BOUNDS = ItemBounds(CUTTING_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,64 @@ class Cuts:
     language: str
     parsed: bool
     parts: tuple[LanguagePart, ...]
+
+
+def cut_values(cut: Cut) -> list[Any]:
+    """Return a cut as values for JSON."""
+    return [cut.pieces, cut.imports, cut.broken, cut.gave_up, cut.note]
+
+
+def cut_of(values: Any) -> Cut:
+    """Inverse of `cut_values`, of a worker that may be compromised; KeyError, TypeError or ValueError if malformed."""
+    pieces, imports, broken, gave_up, note = values
+    return Cut(
+        tuple(
+            Piece(int(start), int(end), ChunkKind(kind), str(symbol)) for start, end, kind, symbol in pieces
+        ),
+        tuple(map(str, imports)),
+        bool(broken),
+        bool(gave_up),
+        str(note),
+    )
+
+
+def cuts_values(cuts: Cuts) -> list[Any]:
+    """Return the cuts of a file as values for JSON."""
+    return [cuts.language, cuts.parsed, [(cut_values(part.cut), part.language) for part in cuts.parts]]
+
+
+def cuts_from(values: Any) -> Cuts:
+    """Inverse of `cuts_values`; see `cut_of`."""
+    language, parsed, parts = values
+    if not parts:
+        raise ValueError("the cuts of a file have no part")
+    return Cuts(str(language), bool(parsed), tuple(LanguagePart(cut_of(cut), str(of)) for cut, of in parts))
+
+
+def cut_apart(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
+    """Cut a text by its grammar, or by lines, with a note, if the parser hangs or dies.
+
+    A worker process parses in-process: its own limits apply and end it.
+    """
+    if not grammar.isolated or in_worker():
+        return cut_by_grammar(text, grammar, max_chars)
+    payload = encoded([grammar.name, max_chars, text.decode("latin-1")])
+    (answer,) = send(default_workers(), cut_task, [payload], None, BOUNDS).result()
+    if answer.ended:
+        return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
+    return cut_of(answer.value)
+
+
+def cut_task() -> Run:
+    """Cut texts by the grammars that they name."""
+
+    def cuts(asked: tuple[str, int, str]) -> Iterator[object]:
+        name, max_chars, text = asked
+        grammar = registry.by_name(name)
+        assert grammar is not None
+        yield cut_values(cut_by_grammar(text.encode("latin-1"), grammar, max_chars))
+
+    return by_values(cuts)
 
 
 def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
@@ -105,6 +172,5 @@ def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:
             break
         kept.append(statement)
     total = len(outline.imports)
-    return tuple(kept), "" if len(
-        kept
-    ) == total else f"only the first {len(kept)} of {total} import statements count"
+    note = "" if len(kept) == total else f"only the first {len(kept)} of {total} import statements count"
+    return tuple(kept), note

@@ -1,49 +1,49 @@
-"""The computation of all-MiniLM-L6-v2, written as an ONNX graph over the tensors of its weights file.
+"""The computation of all-MiniLM-L6-v2, written as an ONNX file over the tensors of its weights file.
 
 BERT (Devlin et al., 2019) with six layers, mean pooling and a unit length at
 the end, as sentence-transformers runs it. Every text of a batch has the same
 number of tokens, so there is no padding, no attention mask, and nothing
-that one text could do to another; a padded graph is for what computes few
-shapes faster than many. Operators are those of plain ONNX, opset
+that one text could do to another. Operators are those of plain ONNX, opset
 20; the tensors keep the names and the layout of the file.
+
+The `onnx` package would write the file, too, but it costs 0.2 s to import, on every query from
+a cold shell, and it is the one package that Chroma does not bring already.
+Field numbers are those of onnx.proto3 (ONNX 1.17, IR version 9); the wire
+format is protocol buffers'. The tests run onnx's own checker over the result.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from codeguard.index.embedding import onnxfile
 
 GRAPH_VERSION = 1  # raise it whenever a result may change by more than rounding
 LAYERS, HIDDEN, HEADS = 6, 384, 12
 HEAD = HIDDEN // HEADS
 EPSILON = 1e-12
 OPSET = 20
-SCALE, ONE, FAR = "codeguard.scale", "codeguard.one", "codeguard.far"
+SCALE = "codeguard.scale"
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
+IR_VERSION = 9
+_VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 
 Attribute = tuple[str, int | float | list[int]]
 
 
 def build_graph(
     weights: Mapping[str, NDArray[np.float32]],
-    *,
-    whole: bool = False,
-    padded: bool = False,
 ) -> tuple[bytes, dict[str, NDArray[np.float32]]]:
     """Return an ONNX file: `input_ids`, int64 (batch, length), to `embedding`, float32 (batch, 384).
 
     With it come the tensors that have to be handed over by name when it is
-    loaded: views of the weights. With `whole` the file holds them itself.
-    With `padded` a second input `mask`, float32 (batch, length), is 1 where a
-    text has a token and 0 behind its end. KeyError where the weights lack one.
+    loaded: views of the weights. KeyError where the weights lack one.
     """
-    constants = {SCALE: 1 / math.sqrt(HEAD), ONE: 1.0, FAR: 1e4}  # the share of e^-10000 is none
-    tensors = {**weights, **{name: np.full(1, value, dtype=np.float32) for name, value in constants.items()}}
-    graph = _Graph(tensors, whole, padded)
+    tensors = {**weights, SCALE: np.full(1, 1 / math.sqrt(HEAD), dtype=np.float32)}
+    graph = _Graph(tensors)
     tokens = graph.embed()
     for layer in range(LAYERS):
         tokens = graph.layer(tokens, f"encoder.layer.{layer}.")
@@ -54,29 +54,32 @@ def build_graph(
 class _Graph:
     """Collects nodes; a value is known by its name. Tokens of a batch lie in one matrix (tokens, 384)."""
 
-    def __init__(self, tensors: Mapping[str, NDArray[np.float32]], whole: bool, padded: bool) -> None:
+    def __init__(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
         self._tensors = tensors
-        self._whole = whole
-        self._padded = padded
         self.used: dict[str, bytes] = {}
         self._nodes: list[bytes] = []
 
-    def add(self, operator: str, inputs: list[str], *attributes: Attribute) -> str:
-        name = f"{operator.lower()}.{len(self._nodes)}"
-        self._nodes.append(onnxfile.node(operator, inputs, name, attributes=attributes))
+    def add(self, operator: str, inputs: list[str], *attributes: Attribute, output: str = "") -> str:
+        """Add an operation with a single output (NodeProto)."""
+        name = output or f"{operator.lower()}.{len(self._nodes)}"
+        parts = [_block(1, item) for item in inputs]
+        parts += [_block(2, name), _block(3, name), _block(4, operator)]
+        self._nodes.append(b"".join(parts + [_block(5, _attribute(*item)) for item in attributes]))
         return name
 
     def weight(self, name: str) -> str:
-        if name not in self.used:
-            data = self._tensors[name]
-            self.used[name] = (
-                onnxfile.tensor(name, data) if self._whole else onnxfile.external_tensor(name, data.shape)
-            )
+        """Use a float32 tensor whose data is handed over when the graph is loaded (TensorProto)."""
+        place = _block(1, "location") + _block(2, "weights")
+        described = _number(2, FLOAT) + _block(8, name) + _block(13, place) + _number(14, 1)
+        self.used[name] = b"".join(_number(1, size) for size in self._tensors[name].shape) + described
         return name
 
     def constant(self, *values: int, scalar: bool = False) -> str:
+        """Use a constant int64 tensor (TensorProto)."""
         name = "int" + "_".join(str(value) for value in values) + ("s" if scalar else "")
-        self.used[name] = onnxfile.integers(name, values, [] if scalar else [len(values)])
+        shape = b"" if scalar else _number(1, len(values))
+        raw = struct.pack(f"<{len(values)}q", *values)
+        self.used[name] = shape + _number(2, INT64) + _block(8, name) + _block(9, raw)
         return name
 
     def linear(self, value: str, name: str) -> str:
@@ -101,17 +104,7 @@ class _Graph:
         # (batch, length) and what follows, for going from tokens to texts and back
         self._heads = self.add("Concat", [shape, self.constant(HEADS, HEAD)], ("axis", 0))
         self._texts = self.add("Concat", [shape, self.constant(HIDDEN)], ("axis", 0))
-        if self._padded:
-            self._hide()
         return self.normalise(self._flat(total), "embeddings.LayerNorm")
-
-    def _hide(self) -> None:
-        """Make what takes the share of a padded place to zero, the same for every head and every asking token."""
-        absent = self.add("Sub", ["mask", self.weight(ONE)])
-        self._hidden = self.add(
-            "Unsqueeze", [self.add("Mul", [absent, self.weight(FAR)]), self.constant(1, 2)]
-        )
-        self._present = self.add("Unsqueeze", ["mask", self.constant(2)])
 
     def layer(self, tokens: str, name: str) -> str:
         attended = self.linear(
@@ -127,10 +120,7 @@ class _Graph:
         query = self._split(query, [0, 2, 1, 3])
         key = self._split(self.linear(tokens, f"{name}key"), [0, 2, 3, 1])
         held = self._split(self.linear(tokens, f"{name}value"), [0, 2, 1, 3])
-        scores = self.add("MatMul", [query, key])
-        if self._padded:
-            scores = self.add("Add", [scores, self._hidden])
-        shares = self.add("Softmax", [scores], ("axis", -1))
+        shares = self.add("Softmax", [self.add("MatMul", [query, key])], ("axis", -1))
         mixed = self.add("MatMul", [shares, held])
         return self._flat(self.add("Transpose", [mixed], ("perm", [0, 2, 1, 3])))
 
@@ -143,21 +133,52 @@ class _Graph:
 
     def pool(self, tokens: str) -> None:
         texts = self.add("Reshape", [tokens, self._texts])
-        if self._padded:  # the mean is off by a factor then, which the unit length takes out
-            texts = self.add("Mul", [texts, self._present])
         mean = self.add("ReduceMean", [texts, self.constant(1)], ("keepdims", 0))
-        unit = onnxfile.node("LpNormalization", [mean], "embedding", attributes=[("axis", -1), ("p", 2)])
-        self._nodes.append(unit)
+        self.add("LpNormalization", [mean], ("axis", -1), ("p", 2), output="embedding")
 
     def finish(self) -> bytes:
-        return onnxfile.model(
-            "all-MiniLM-L6-v2",
-            self._nodes,
-            self.used.values(),
-            [
-                onnxfile.value("input_ids", onnxfile.INT64, ["batch", "length"]),
-                *([onnxfile.value("mask", onnxfile.FLOAT, ["batch", "length"])] if self._padded else ()),
-            ],
-            [onnxfile.value("embedding", onnxfile.FLOAT, ["batch", HIDDEN])],
-            [("", OPSET)],
-        )
+        """Return the file (ModelProto)."""
+        graph = [_block(1, part) for part in self._nodes]
+        graph.append(_block(2, "all-MiniLM-L6-v2"))
+        graph += [_block(5, part) for part in self.used.values()]
+        graph.append(_block(11, _value("input_ids", INT64, ["batch", "length"])))
+        graph.append(_block(12, _value("embedding", FLOAT, ["batch", HIDDEN])))
+        head = _number(1, IR_VERSION) + _block(2, "codeguard")
+        return head + _block(7, b"".join(graph)) + _block(8, _block(1, "") + _number(2, OPSET))
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def _block(field: int, value: bytes | str) -> bytes:
+    raw = value.encode() if isinstance(value, str) else value
+    return _varint(field << 3 | _LENGTH) + _varint(len(raw)) + raw
+
+
+def _attribute(name: str, value: float | Sequence[int]) -> bytes:
+    if isinstance(value, int):
+        typed = _number(3, value) + _number(20, 2)
+    elif isinstance(value, float):
+        typed = _varint(2 << 3 | _FIXED32) + struct.pack("<f", value) + _number(20, 1)
+    else:
+        typed = b"".join(_number(8, item) for item in value) + _number(20, 7)
+    return _block(1, name) + typed
+
+
+def _value(name: str, kind: int, shape: Sequence[int | str]) -> bytes:
+    """Return a graph's input or output; a size that varies is given by name (ValueInfoProto)."""
+    sizes = b"".join(
+        _block(1, _block(2, size) if isinstance(size, str) else _number(1, size)) for size in shape
+    )
+    return _block(1, name) + _block(2, _block(1, _number(1, kind) + _block(2, sizes)))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.index.embedding.base import EmbeddingKind, Vectors, unit_rows
+from codeguard.index.embedding.base import Vectors, unit_rows
 
 _PYTHON = """
     args bool bytes dict float getattr hasattr int isinstance kwargs len list name obj object print
@@ -81,12 +81,11 @@ class LexicalEmbedding:
     threads may share an instance.
     """
 
-    def __init__(self, dimension: int = DIMENSION, note: str = "") -> None:
-        """Take the length of a row (a positive multiple of 8) and the note to carry."""
-        if dimension <= 0 or dimension % 8:
-            raise ValueError(f"dimension has to be a positive multiple of 8, got {dimension}")
-        self.dimension = dimension
-        self.identity = f"lexical@{VERSION}/dim{dimension}"
+    dimension = DIMENSION
+    identity = f"lexical@{VERSION}/dim{DIMENSION}"
+
+    def __init__(self, note: str = "") -> None:
+        """Take the note to carry."""
         self.note = note
         self._cache: dict[str, NDArray[np.float32]] = {}
 
@@ -122,24 +121,11 @@ class LexicalEmbedding:
         return weights @ signs
 
     def _signs(self, features: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of +1 and -1 a feature, from as many digests as the dimension needs."""
-        size = self.dimension // 8
-        digests = bytearray()
-        for feature in features:
-            raw = feature.encode("utf-8", "surrogatepass")
-            digest = b"".join(
-                hashlib.blake2b(raw, digest_size=64, salt=part.to_bytes(2, "little")).digest()
-                for part in range(-(-size // 64))
-            )
-            digests += digest[:size]
-        bits = np.unpackbits(np.frombuffer(bytes(digests), dtype=np.uint8)).reshape(len(features), -1)
+        """Return one row of +1 and -1 a feature: the bits of its digest."""
+        digests = b"".join(
+            hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=DIMENSION // 8).digest()
+            for feature in features
+        )
+        bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8)).reshape(len(features), -1)
         signs: NDArray[np.float32] = bits.astype(np.float32) * np.float32(2) - np.float32(1)
         return signs
-
-
-KIND = EmbeddingKind(
-    "lexical",
-    open=lambda options: LexicalEmbedding(),
-    state=lambda options: (True, "built in, needs no model"),
-    by_workers=True,
-)

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.errors import EmbeddingError, MissingExtraError
-from codeguard.index.embedding.base import EmbeddingKind, Vectors, unit_rows
+from codeguard.errors import MissingExtraError
+from codeguard.index.embedding.base import Vectors, unit_rows
 from codeguard.index.embedding.bert import GRAPH_VERSION, HIDDEN, build_graph
-from codeguard.index.embedding.weights import INSTALL, WeightFiles, load_weights, places, state_of_weights
+from codeguard.index.embedding.weights import WEIGHTS_SHA256, WeightFiles, first_loaded
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -34,17 +33,11 @@ GPU_PROVIDERS = (
     "DmlExecutionProvider",
 )
 
-BEYOND = -1  # in the place of a token number: the text has ended
-
-Ids = NDArray[np.int64]
-Run = Callable[[Ids], NDArray[np.float32]]
-
 
 class MiniLMEmbedding:
-    """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens.
+    """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens, on the GPU where there is one.
 
-    Texts are run in batches of equal token count, rounded up to a multiple of
-    `multiple`, so no row depends on the texts beside it but for the last bits
+    Texts are run in batches of equal token count, so no row depends on the texts beside it but for the last bits
     of rounding (1e-6). Each batch is
     computed by one thread, and as many batches at once as there are lanes:
     threads that share one batch wait for each other after every operation,
@@ -53,52 +46,30 @@ class MiniLMEmbedding:
     """
 
     dimension = HIDDEN
+    identity = f"minilm-l6-v2@{WEIGHTS_SHA256[:12]}/graph{GRAPH_VERSION}"
     note = ""
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        run: Run,
-        identity: str,
-        *,
-        batch_tokens: int = BATCH_TOKENS,
-        multiple: int = 1,
-        lanes: int = 1,
-    ) -> None:
-        """Join a tokenizer, set to cut and not to pad, and what computes a batch; `open` makes both.
-
-        With a `multiple` above 1 it is given `BEYOND` behind the end of shorter texts.
-        """
-        self.identity = identity
-        self._tokenizer = tokenizer
-        self._run = run
-        self._batch_tokens = batch_tokens
-        self._multiple = multiple
-        self._lanes = lanes
-
-    @classmethod
-    def open(cls, folder: Path | None = None, *, threads: int = 0) -> MiniLMEmbedding:
-        """Open the first verified weights (see `codeguard.index.embedding.weights`), on the GPU where there is one.
+    def __init__(self, threads: int = 0) -> None:
+        """Open the first verified weights (see `codeguard.index.embedding.weights`).
 
         `threads` is how many batches are computed at once, 0 for one a core.
         EmbeddingError where there are no weights or a library is missing.
         """
-        loaded = first_loaded(folder)
-        run, on_gpu = _open_session(loaded)
-        tokenizer = open_tokenizer(loaded.tokenizer)
-        name = f"minilm-l6-v2@{loaded.digest[:12]}/graph{GRAPH_VERSION}"
-        if on_gpu:
-            return cls(tokenizer, run, name, batch_tokens=GPU_BATCH_TOKENS)
-        return cls(tokenizer, run, name, lanes=lanes_for(threads))
+        loaded = first_loaded()
+        self._run, on_gpu = _open_session(loaded)
+        self._tokenizer = open_tokenizer(loaded.tokenizer)
+        self._batch_tokens = GPU_BATCH_TOKENS if on_gpu else BATCH_TOKENS
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._lanes = 1 if on_gpu else threads or min(MOST_LANES, cores)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one unit row a text; the empty text has the row of its two special tokens."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         tokens = _tokenise(self._tokenizer, texts)
-        batches = list(_batches(tokens, self._batch_tokens, self._multiple))
+        batches = list(_batches(tokens, self._batch_tokens))
 
         def run(batch: list[int]) -> None:
-            rows[batch] = self._run(_ids([tokens[index] for index in batch], self._multiple))
+            rows[batch] = self._run([tokens[index] for index in batch])
 
         at_once = map if self._lanes == 1 or len(batches) <= 1 else self._pool.map
         for _ in at_once(run, batches):
@@ -108,26 +79,6 @@ class MiniLMEmbedding:
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._lanes, thread_name_prefix="minilm")
-
-
-def lanes_for(threads: int = 0) -> int:
-    """Return how many batches to compute at once: so many, or one for each core that this process may use."""
-    if threads:
-        return threads
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_LANES, cores)
-
-
-def first_loaded(folder: Path | None = None) -> WeightFiles:
-    """Return the first weights that verify; EmbeddingError says what was wrong with those that do not."""
-    refused: list[str] = []
-    for found in places(folder):
-        try:
-            return load_weights(found)
-        except EmbeddingError as error:
-            refused.append(f"{error.what}, got {error.got}" if error.got else error.what)
-    what = "; ".join(refused) or "the weights of all-MiniLM-L6-v2 are not on this machine"
-    raise EmbeddingError(what, hint=INSTALL)
 
 
 def open_tokenizer(raw: bytes) -> Tokenizer:
@@ -163,11 +114,11 @@ def _tokenise(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     return result
 
 
-def _batches(tokens: Sequence[Sequence[int]], most: int, multiple: int) -> Iterable[list[int]]:
+def _batches(tokens: Sequence[Sequence[int]], most: int) -> Iterable[list[int]]:
     """Yield indices of texts of one length, together at most `most` tokens or one text."""
 
     def length_of(index: int) -> int:
-        return _rounded_up(len(tokens[index]), multiple)
+        return len(tokens[index])
 
     for length, group in groupby(sorted(range(len(tokens)), key=length_of), key=length_of):
         same = list(group)
@@ -176,55 +127,27 @@ def _batches(tokens: Sequence[Sequence[int]], most: int, multiple: int) -> Itera
             yield same[start : start + step]
 
 
-def _ids(tokens: Sequence[Sequence[int]], multiple: int) -> Ids:
-    ids = np.full((len(tokens), _rounded_up(max(map(len, tokens)), multiple)), BEYOND, dtype=np.int64)
-    for row, numbers in zip(ids, tokens, strict=True):
-        row[: len(numbers)] = numbers
-    return ids
-
-
-def _rounded_up(length: int, multiple: int) -> int:
-    return -(-length // multiple) * multiple
-
-
-def gpu_provider() -> str | None:
-    """Return the name of the GPU that onnxruntime can compute on, if any; MissingExtraError without onnxruntime."""
-    offered = _onnxruntime().get_available_providers()
-    return next((provider for provider in GPU_PROVIDERS if provider in offered), None)
-
-
-def _onnxruntime() -> Any:
+def _open_session(loaded: WeightFiles) -> tuple[Callable[[list[list[int]]], NDArray[np.float32]], bool]:
+    """Return what computes a batch by onnxruntime in the calling thread, and whether it does so on a GPU."""
     try:
         import onnxruntime
     except ImportError as error:
         raise MissingExtraError("onnxruntime is not installed", "minilm") from error
-    return onnxruntime
-
-
-def _open_session(loaded: WeightFiles) -> tuple[Run, bool]:
-    """Return what computes a batch by onnxruntime in the calling thread, and whether it does so on a GPU."""
-    onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    gpu = gpu_provider()
-    providers = [*([gpu] if gpu else ()), "CPUExecutionProvider"]
+    offered = onnxruntime.get_available_providers()
+    providers = [*[item for item in GPU_PROVIDERS if item in offered][:1], "CPUExecutionProvider"]
     graph, tensors = build_graph(loaded.tensors)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
     options.add_external_initializers(list(tensors), values)
     session = onnxruntime.InferenceSession(graph, options, providers=providers)
 
     # The session reads the memory of the values as long as it lives.
-    def run(ids: Ids, _values: Sequence[object] = values) -> NDArray[np.float32]:
-        rows: NDArray[np.float32] = session.run(["embedding"], {"input_ids": ids})[0]
+    def run(ids: list[list[int]], _values: Sequence[object] = values) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = session.run(["embedding"], {"input_ids": np.array(ids, dtype=np.int64)})[
+            0
+        ]
         return rows
 
     return run, session.get_providers()[0] in GPU_PROVIDERS
-
-
-KIND = EmbeddingKind(
-    "minilm",
-    open=lambda options: MiniLMEmbedding.open(options.model_dir),
-    state=lambda options: state_of_weights(options.model_dir, "onnxruntime", "minilm"),
-    by_workers=True,
-)

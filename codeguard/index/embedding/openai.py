@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from codeguard.errors import EmbeddingError, MissingExtraError
-from codeguard.index.embedding.base import EmbeddingKind, Vectors, library_state, unit_rows
+from codeguard.index.embedding.base import Vectors, unit_rows
 
 BATCH_TEXTS = 64
 BATCH_CHARACTERS = 100_000
@@ -26,19 +26,18 @@ class OpenAIEmbedding:
 
     note = ""
 
-    def __init__(self, model: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
+    def __init__(self, model: str) -> None:
         """Ask the service for one vector to learn the dimension.
 
-        Without `base_url` and `api_key`, `OPENAI_BASE_URL` and
-        `OPENAI_API_KEY` hold. EmbeddingError where the service cannot be
+        `OPENAI_BASE_URL` and `OPENAI_API_KEY` say which. EmbeddingError where it cannot be
         reached, refuses, or answers something else than vectors.
         """
         try:
             from openai import OpenAI
         except ImportError as error:
             raise MissingExtraError("openai is not installed", extra="llm") from error
-        address = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        key = api_key or os.environ.get("OPENAI_API_KEY")
+        address = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        key = os.environ.get("OPENAI_API_KEY")
         if key is None and urlsplit(address).hostname == "api.openai.com":
             raise EmbeddingError("OpenAI wants a key", hint="set OPENAI_API_KEY")
         # A service on the own machine mostly wants no key, but the package insists on one.
@@ -76,7 +75,7 @@ class OpenAIEmbedding:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise EmbeddingError(
                 f"the embedding service at {self._place} failed: {reason}",
-                hint="check base_url, key and model",
+                hint="check OPENAI_BASE_URL, OPENAI_API_KEY and the model",
             ) from error
         if rows.ndim != 2 or len(rows) != len(batch) or not rows.shape[1] or not np.isfinite(rows).all():
             raise EmbeddingError(
@@ -99,11 +98,3 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         size += len(sent)
     if batch:
         yield batch
-
-
-KIND = EmbeddingKind(
-    "openai",
-    open=lambda options: OpenAIEmbedding(options.model, base_url=options.base_url, api_key=options.api_key),
-    state=lambda options: library_state("openai", "llm", "any OpenAI-compatible service"),
-    takes_model=True,
-)

@@ -18,7 +18,7 @@ from importlib.resources import as_file, files
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.index.embedding.base import EmbeddingKind, Vectors, unit_rows
+from codeguard.index.embedding.base import Vectors, unit_rows
 
 VERSION = 1  # raise it whenever a vector changes
 MODEL = "static.npz"
@@ -103,11 +103,3 @@ def _by_doublings(logarithms: NDArray[np.float32]) -> NDArray[np.float32]:
     powers = np.log2(np.arange(1, MOST_PIECES + 1)).astype(int)
     weights: NDArray[np.float32] = np.exp(logarithms[np.minimum(powers, len(logarithms) - 1)])
     return weights
-
-
-KIND = EmbeddingKind(
-    "static",
-    open=lambda options: StaticEmbedding(),
-    state=lambda options: (True, "ours, trained on code; part of the package"),
-    by_workers=True,
-)

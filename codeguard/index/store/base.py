@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -48,6 +48,14 @@ def row_of(id_: str, chunk: Chunk) -> Row:
         "sha256": chunk.sha256,
     }
     return Row(id_, chunk.text, metadata)
+
+
+def all_ids(page: Callable[[int], list[str]]) -> set[str]:
+    """Return all ids of a store that gives them from an offset on, none after the last."""
+    found: set[str] = set()
+    while (more := page(len(found))) and not found.issuperset(more):
+        found.update(more)
+    return found
 
 
 class Vectors(Protocol):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.chroma_import import import_chromadb
-from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row
-from codeguard.index.store.replacing import UNSETTLED, Replacement, recover
-from codeguard.index.store.shared import SharedStore
+from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row, all_ids
 from codeguard.index.store.wire import ANSWER_S, ask_to_retire
-from codeguard.index.swapping import sync_folder
+from codeguard.index.swapping import UNSETTLED, recover, sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 from codeguard.workers.waiting import within
 
@@ -187,13 +185,7 @@ class VectorStore:
 
     def ids(self) -> set[str]:
         """See `Vectors`."""
-        found: set[str] = set()
-        while page := self.page_of_ids(len(found)):
-            before = len(found)
-            found.update(page)
-            if len(found) == before:
-                break
-        return found
+        return all_ids(self.page_of_ids)
 
     def page_of_ids(self, offset: int) -> list[str]:
         """Return some ids from `offset` on, none after the last."""
@@ -231,28 +223,6 @@ class VectorStore:
     def _pages(self, ids: Sequence[str]) -> Iterator[list[str]]:
         for start in range(0, len(ids), self._batch):
             yield list(ids[start : start + self._batch])
-
-    def rebuild(self, batches: Iterable[tuple[Sequence[Row], NDArray[np.float32]]]) -> None:
-        """Replace this embedded store's folder by a new one with these rows; the old one is deleted.
-
-        The batches may be read from this store. The new folder is written by
-        a process that knows only these rows: the index file has unused space that holds whatever the writer's
-        memory held. A crash leaves the old folder or the new one, and the next process to open it deletes the
-        rest.
-        """
-        folder = Path(self.location)
-        replacement = Replacement(folder)
-        fresh = SharedStore(replacement.path, idle_s=0.0)
-        try:
-            fresh.count()  # creates it even without rows
-            for rows, vectors in batches:
-                fresh.add(rows, vectors)
-        finally:
-            fresh.close()
-        self._close_client()
-        replacement.put_in_place()
-        self._client = embedded_client(folder)
-        self._collection = self._open_collection()
 
     def _unsettle(self) -> None:
         """Note, before Chroma writes, that its files may not be on the disk.
@@ -367,7 +337,7 @@ def replace_vectors(folder: Path) -> None:
     """Put vectors that are ready to replace a store's folder in place, and delete the old ones.
 
     Raises:
-        BusyError, StoreError: see `lock_folder` and `codeguard.index.store.replacing.recover`.
+        BusyError, StoreError: see `lock_folder` and `codeguard.index.swapping.recover`.
     """
     lock = lock_folder(folder)
     try:

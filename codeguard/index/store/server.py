@@ -18,37 +18,30 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from codeguard.errors import CodeguardError, StoreError
+from codeguard.errors import StoreError
 from codeguard.index.store.base import BusyError, Row
 from codeguard.index.store.chroma import VectorStore
 from codeguard.index.store.wire import (
-    EMPTY,
     PROTOCOL,
+    WRITES,
     GoneError,
-    WireMessage,
+    packed,
     receive,
     same_user,
     send,
     short_name,
     socket_path,
+    unpacked,
 )
 from codeguard.index.swapping import ready_of
 from codeguard.trust.state_files import StateFolder, inode_of
-
-if TYPE_CHECKING:
-    from codeguard.index.embedding import Embedding
 
 FIRST_CLIENT_S = 30.0  # time for the starting client to connect
 LOOK_S = 5.0  # how often the folder is checked
 CONNECTIONS = 128
 LAST_REQUESTS_S = 60.0
-
-Answer = tuple[dict[str, Any], NDArray[np.float32]]
 
 
 def main(folder: str, idle_s: float) -> None:
@@ -107,8 +100,6 @@ class Server:
         self._listener = listener
         self._idle_s = idle_s
         self._writing = threading.Lock()
-        self._opening = threading.Lock()
-        self._embedding: Embedding | None = None
         self._changed = threading.Condition()
         self._connections: set[socket.socket] = set()
         self._requests = 0
@@ -155,60 +146,37 @@ class Server:
         wrote = False
         try:
             with contextlib.suppress(GoneError):
-                while (request := receive(connection)).header.get("op") not in ("leave", "retire"):
+                while (request := receive(connection)).get("op") not in ("leave", "retire"):
                     if not self._in_place():
                         self.retire()
-                    if not self._enter():
-                        return
-                    wrote = wrote or request.header.get("op") in ("add", "delete")
+                    with self._changed:
+                        if self._closing:
+                            return
+                        self._requests += 1
+                    wrote = wrote or request.get("op") in WRITES
                     try:
                         self._reply(connection, request)
                     finally:
-                        self._exit()
-                if request.header["op"] == "retire":
+                        with self._changed:
+                            self._requests -= 1
+                            self._used = time.monotonic()
+                            self._changed.notify_all()
+                if request["op"] == "retire":
                     self.retire()
         finally:
-            if wrote:
-                self._settle()
-            self._part(connection)
-
-    def _settle(self) -> None:
-        """Sync a client's writes to disk before disconnecting it."""
-        with contextlib.suppress(StoreError), self._writing:
-            if not self._closing:
-                self._store.settle()
-
-    def _reply(self, connection: socket.socket, request: WireMessage) -> None:
-        header, blob = self._answered(request)
-        try:
-            send(connection, header, blob)
-        except ValueError as error:
-            send(connection, {"error": f"the store {self._store.location}: {error}", "hint": None})
-
-    def _enter(self) -> bool:
-        with self._changed:
-            if self._closing:
-                return False
-            self._requests += 1
-            return True
-
-    def _exit(self) -> None:
-        with self._changed:
-            self._requests -= 1
-            self._used = time.monotonic()
-            self._changed.notify_all()
-
-    def _part(self, connection: socket.socket) -> None:
-        """Disconnect a client; if that ends this process, the store is closed first."""
-        with self._changed:
-            last = self._closing or (self._idle_s == 0 and len(self._connections) == 1)
-            self._used = time.monotonic()
-            if not last:
-                self._connections.discard(connection)
-        if last:
-            self.retire()
-        else:
-            connection.close()
+            if wrote:  # on disk before it is disconnected
+                with contextlib.suppress(StoreError), self._writing:
+                    if not self._closing:
+                        self._store.settle()
+            with self._changed:
+                last = self._closing or (self._idle_s == 0 and len(self._connections) == 1)
+                self._used = time.monotonic()
+                if not last:
+                    self._connections.discard(connection)
+            if last:  # the store is closed first
+                self.retire()
+            else:
+                connection.close()
 
     def _end(self) -> None:
         self._closing = True
@@ -224,70 +192,52 @@ class Server:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _answered(self, request: WireMessage) -> Answer:
+    def _reply(self, connection: socket.socket, request: dict[str, Any]) -> None:
+        hint = None
         try:
-            return self._answer(request)
+            return send(connection, {"found": None, **self._answer(request)})
         except StoreError as error:
             if not self._in_place():  # Chroma opens its files by a path that is no longer valid
                 self.retire()
                 raise GoneError("the folder was taken away") from None
-            return {"error": error.problem, "hint": error.hint}, EMPTY
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            return {"error": f"a request that makes no sense ({type(error).__name__})", "hint": None}, EMPTY
+            said, hint = error.problem, error.hint
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            said = (
+                f"the store {self._store.location} cannot answer a request ({type(error).__name__}: {error})"
+            )
+        send(connection, {"error": said, "hint": hint})
 
-    def _answer(self, request: WireMessage) -> Answer:
-        header, store = request.header, self._store
-        match header["op"]:
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        store = self._store
+        match asked["op"]:
             case "hello":
-                return {"protocol": PROTOCOL, "pid": os.getpid()}, EMPTY
+                return {"protocol": PROTOCOL, "pid": os.getpid()}
             case "nearest":
-                hits = store.nearest(request.blob, int(header["count"]))
-                return {
-                    "ids": [hit.id for hit in hits],
-                    "distances": [hit.distance for hit in hits],
-                }, EMPTY
+                return {"found": store.nearest(unpacked(asked["vector"]), int(asked["count"]))}
             case "count":
-                return {"count": store.count()}, EMPTY
+                return {"found": store.count()}
             case "ids":
-                return {"ids": store.page_of_ids(int(header["offset"]))}, EMPTY
+                return {"found": store.page_of_ids(int(asked["offset"]))}
             case "documents":
-                return {"found": store.documents(_texts(header["ids"]))}, EMPTY
+                return {"found": store.documents(_texts(asked["ids"]))}
             case "metadatas":
-                return {"found": store.metadatas(_texts(header["ids"]))}, EMPTY
+                return {"found": store.metadatas(_texts(asked["ids"]))}
             case "embeddings":
-                found = store.embeddings(_texts(header["ids"]))
-                return {"ids": list(found)}, np.concatenate([EMPTY, *found.values()])
-            case "embed":
-                rows_of = self._embedding_of(str(header["name"]), str(header["identity"])).embed
-                return {}, rows_of(_texts(header["texts"])).reshape(-1)
+                found = store.embeddings(_texts(asked["ids"]))
+                return {"found": {id_: packed(vector) for id_, vector in found.items()}}
             case "add":
                 rows = [
                     Row(str(id_), str(text), {str(key): str(value) for key, value in about.items()})
-                    for id_, text, about in header["rows"]
+                    for id_, text, about in asked["rows"]
                 ]
                 with self._writing:
-                    store.add(rows, request.blob.reshape(len(rows), -1))
-                return {}, EMPTY
+                    store.add(rows, unpacked(asked["vectors"]).reshape(len(rows), -1))
+                return {}
             case "delete":
                 with self._writing:
-                    store.delete(_texts(header["ids"]))
-                return {}, EMPTY
+                    store.delete(_texts(asked["ids"]))
+                return {}
         raise ValueError("op")
-
-    def _embedding_of(self, name: str, identity: str) -> Embedding:
-        """Return the embedding of an index, so that single queries need not load the model themselves."""
-        from codeguard.index.embedding.choose import by_workers, open_embedding
-
-        with self._opening:
-            if self._embedding is None or self._embedding.identity != identity:
-                try:
-                    opened = open_embedding(name) if by_workers(name) else None
-                except CodeguardError as error:
-                    raise StoreError(error.problem, hint=error.hint) from None
-                if opened is None or opened.identity != identity:
-                    raise StoreError("the process that serves the store has another embedding")
-                self._embedding = opened
-            return self._embedding
 
 
 def _texts(values: Any) -> list[str]:

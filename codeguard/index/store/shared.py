@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 
 from codeguard import interpreter
 from codeguard.errors import STOPPED, StoreError
-from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row
+from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row, all_ids
 from codeguard.index.store.wire import (
     ANSWER_S,
-    EMPTY,
     PROTOCOL,
+    WRITES,
     GoneError,
     SilentError,
-    WireMessage,
     connect,
+    packed,
     receive,
     send,
+    unpacked,
 )
 from codeguard.trust.state_files import StateFolder
 
 IDLE_S = 60.0
-WRITES = ("add", "delete")
 WRITING = 5.0  # times as long for the answer to one of these
 START_S = 120.0
 ATTEMPTS = 5
@@ -84,7 +84,7 @@ class SharedStore:
         connection = connect(self._folder, self._wait_s)
         try:
             send(connection, {"op": "hello"})
-            if receive(connection).header.get("protocol") != PROTOCOL:
+            if receive(connection).get("protocol") != PROTOCOL:
                 send(connection, {"op": "retire"})
                 with contextlib.suppress(GoneError):
                     receive(connection)
@@ -147,30 +147,29 @@ class SharedStore:
             if self._connection is not None:
                 return self._connection
 
-    def _ask(self, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> WireMessage:
+    def _ask(self, op: str, **asked: object) -> Any:
+        """Return what the serving process found."""
         with self._lock:
             for left in range(ATTEMPTS - 1, -1, -1):
                 connection = self._connected()
-                connection.settimeout(self._wait_s * (WRITING if header["op"] in WRITES else 1.0))
+                connection.settimeout(self._wait_s * (WRITING if op in WRITES else 1.0))
                 try:
-                    send(connection, header, blob)
+                    send(connection, {"op": op, **asked})
                     answer = receive(connection)
                     break
-                except SilentError as error:  # started again it would only find the store in use
-                    connection.close()
-                    self._connection = None
-                    raise self._silent(error) from None
                 except GoneError as error:
                     connection.close()
                     self._connection = None
+                    if isinstance(error, SilentError):  # started again it would only find the store in use
+                        raise self._silent(error) from None
                     if not left:
                         raise StoreError(
                             f"the process that serves {self.location} ended {ATTEMPTS} times at one request",
                             hint=DAMAGED,
                         ) from error
-        if "error" in answer.header:
-            raise StoreError(str(answer.header["error"]), hint=answer.header.get("hint"))
-        return answer
+        if "error" in answer:
+            raise StoreError(str(answer["error"]), hint=answer.get("hint"))
+        return answer.get("found")
 
     def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """See `Vectors`."""
@@ -181,32 +180,29 @@ class SharedStore:
                 length += len(rows[end].document)
                 end += 1
             batch = [[row.id, row.document, dict(row.metadata)] for row in rows[start:end]]
-            self._ask({"op": "add", "rows": batch}, vectors[start:end].reshape(-1))
+            self._ask("add", rows=batch, vectors=packed(vectors[start:end]))
             start = end
 
     def delete(self, ids: Sequence[str]) -> None:
         """See `Vectors`."""
         for page in _pages(ids):
-            self._ask({"op": "delete", "ids": page})
+            self._ask("delete", ids=page)
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
-        answer = self._ask({"op": "nearest", "count": count}, vector).header
-        return [Hit(*hit) for hit in zip(answer["ids"], answer["distances"], strict=True)]
+        return [Hit(*hit) for hit in self._ask("nearest", count=count, vector=packed(vector))]
 
     def count(self) -> int:
         """See `Vectors`."""
-        return int(self._ask({"op": "count"}).header["count"])
+        return int(self._ask("count"))
+
+    def page_of_ids(self, offset: int) -> list[str]:
+        """Return some ids from `offset` on, none after the last."""
+        return list(self._ask("ids", offset=offset))
 
     def ids(self) -> set[str]:
         """See `Vectors`."""
-        found: set[str] = set()
-        while page := self._ask({"op": "ids", "offset": len(found)}).header["ids"]:
-            before = len(found)
-            found.update(page)
-            if len(found) == before:
-                break
-        return found
+        return all_ids(self.page_of_ids)
 
     def documents(self, ids: Sequence[str]) -> dict[str, str]:
         """See `Vectors`."""
@@ -216,31 +212,15 @@ class SharedStore:
         """See `Vectors`."""
         return self._found("metadatas", ids)
 
+    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Vectors`."""
+        return {id_: unpacked(text) for id_, text in self._found("embeddings", ids).items()}
+
     def _found(self, op: str, ids: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for page in _pages(ids):
-            found.update(self._ask({"op": op, "ids": page}).header["found"])
+            found.update(self._ask(op, ids=page))
         return found
-
-    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """See `Vectors`."""
-        found: dict[str, NDArray[np.float32]] = {}
-        for page in _pages(ids):
-            answer = self._ask({"op": "embeddings", "ids": page})
-            names = answer.header["ids"]
-            if names:
-                found.update(zip(names, answer.blob.reshape(len(names), -1), strict=True))
-        return found
-
-    def embed(self, name: str, identity: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a row for each of a few texts, embedded by the serving process.
-
-        Raises StoreError if it cannot, or if its embedding of that name has another identity.
-        """
-        answer = self._ask({"op": "embed", "name": name, "identity": identity, "texts": list(texts)})
-        if not texts or not answer.blob.size or answer.blob.size % len(texts):
-            raise StoreError(f"the process that serves {self.location} gave no vectors")
-        return answer.blob.reshape(len(texts), -1)
 
     def close(self) -> None:
         """See `Vectors`; the serving process stays for other clients, and for a while."""

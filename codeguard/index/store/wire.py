@@ -1,12 +1,12 @@
 """The protocol between clients of an embedded store and its server, over a Unix socket in the state folder.
 
-A frame is two lengths of four bytes, a JSON object of the first length and
-raw little-endian float32 of the second. Both are bounded, no code is transferred, and both ends refuse a peer
-of another user.
+A frame is a length of eight bytes and a JSON object, in which vectors are little-endian float32 in base64. Its size is
+bounded, no code is transferred, and both ends refuse a peer of another user.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -14,7 +14,6 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from numpy.typing import NDArray
 
 from codeguard.trust.state_files import StateFolder
 
-PROTOCOL = "codeguard.store/2"  # with another version, the serving process is asked to exit
-LONGEST_HEADER = 64 << 20
-LONGEST_BLOB = 64 << 20
+PROTOCOL = "codeguard.store/3"  # with another version, the serving process is asked to exit
+LONGEST = 128 << 20  # bytes of a frame
 ANSWER_S = 60.0
-_LENGTHS = struct.Struct(">II")
+WRITES = ("add", "delete")
+_LENGTH = struct.Struct(">Q")
 _PEER = struct.Struct("3i")
 
 
@@ -39,15 +38,14 @@ class SilentError(GoneError):
     """A process serves the store and gives no answer in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class WireMessage:
-    """One request or answer: a JSON object and an array of float32 in one dimension."""
-
-    header: dict[str, Any]
-    blob: NDArray[np.float32]
+def packed(vectors: NDArray[np.float32]) -> str:
+    """Return vectors in the form in which they are sent."""
+    return base64.b64encode(np.ascontiguousarray(vectors, dtype="<f4").tobytes()).decode("ascii")
 
 
-EMPTY: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+def unpacked(text: str) -> NDArray[np.float32]:
+    """Return the numbers of `packed` vectors, in one dimension; raise ValueError if it is none."""
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32, copy=False)
 
 
 def socket_path(folder: Path) -> Path:
@@ -108,44 +106,42 @@ def _late(connection: socket.socket) -> SilentError:
     return SilentError(f"process {_peer(connection)[0]} gives no answer within {seconds:g} s")
 
 
-def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> None:
+def send(connection: socket.socket, message: dict[str, Any]) -> None:
     """Send one frame.
 
     Raises:
         GoneError: the peer is gone.
         ValueError: the frame is too long.
     """
-    described = json.dumps(header).encode("ascii")
-    raw = np.ascontiguousarray(blob, dtype="<f4").tobytes()
-    if len(described) > LONGEST_HEADER or len(raw) > LONGEST_BLOB:
-        raise ValueError(f"a message of {len(described)} and {len(raw)} bytes is too long")
+    data = json.dumps(message).encode("ascii")
+    if len(data) > LONGEST:
+        raise ValueError(f"a message of {len(data)} bytes is too long")
     try:
-        connection.sendall(_LENGTHS.pack(len(described), len(raw)) + described + raw)
+        connection.sendall(_LENGTH.pack(len(data)) + data)
     except TimeoutError:
         raise _late(connection) from None
     except OSError as error:
         raise GoneError(str(error)) from error
 
 
-def receive(connection: socket.socket) -> WireMessage:
+def receive(connection: socket.socket) -> dict[str, Any]:
     """Receive one frame.
 
     Raises:
         GoneError: the peer is gone, or does not speak this protocol.
     """
     try:
-        described, raw = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
-        if described > LONGEST_HEADER or raw > LONGEST_BLOB or raw % 4:
-            raise GoneError(f"a message of {described} and {raw} bytes")
-        header = json.loads(_exactly(connection, described))
-        blob = np.frombuffer(_exactly(connection, raw), dtype="<f4").astype(np.float32, copy=False)
+        (size,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+        if size > LONGEST:
+            raise GoneError(f"a message of {size} bytes")
+        message = json.loads(_exactly(connection, size))
     except TimeoutError:
         raise _late(connection) from None
     except (OSError, ValueError, RecursionError) as error:
         raise GoneError(str(error)) from error
-    if not isinstance(header, dict):
+    if not isinstance(message, dict):
         raise GoneError("a message that is no object")
-    return WireMessage(header, blob)
+    return message
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

@@ -22,11 +22,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T")
 
 LONGEST_ADDRESS = 16_000  # bytes of path and query
-LONGEST_BODY = 64_000  # bytes
 MOST_FIELDS = 10
 MOST_WAITING = 8  # queued requests, including the one being processed
 OUTSIDE = frozenset({401, 405, 414, 421})  # statuses sent to clients without a session
-BODY_S = 10.0
 ANSWER_S = 90.0
 HEADERS = {
     "content-security-policy": POLICY,
@@ -35,7 +33,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "same-origin",  # with no-referrer, a browser would not send the origin of a form
+    "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
@@ -65,21 +63,17 @@ class Application:
     Args:
         guard: an open guard, used by only one thread at a time.
         gate: who may ask.
-        write: offer to accept findings.
         answer_s: how long a browser waits for an answer, in seconds.
     """
 
-    def __init__(
-        self, guard: CodeGuard, gate: Gate, *, write: bool = False, answer_s: float = ANSWER_S
-    ) -> None:
-        self._gate, self._write, self._answer_s = gate, write, answer_s
-        self._site = site = Site(guard, gate.form if write else "")
+    def __init__(self, guard: CodeGuard, gate: Gate, *, answer_s: float = ANSWER_S) -> None:
+        self._gate, self._answer_s = gate, answer_s
+        self._site = site = Site(guard)
         self._pages: Mapping[str, Callable[[Mapping[str, str]], str]] = {
             "/": site.map,
             "/search": site.search,
             "/findings": site.findings,
             "/file": site.file,
-            "/trust": site.trust,
         }
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="site")
         self._waiting = 0
@@ -93,7 +87,7 @@ class Application:
         if scope["type"] != "http":
             return
         try:
-            reply = await self._answer(scope, receive)
+            reply = await self._answer(scope)
         except RefusedError as refused:
             reply = self._refusal(refused)
         body = reply.body.encode("utf-8", "backslashreplace")
@@ -107,20 +101,20 @@ class Application:
         await send({"type": "http.response.start", "status": reply.status, "headers": encoded})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+    async def _answer(self, scope: Scope) -> Reply:
         """Return the reply to an admitted request."""
         gate, path = self._gate, str(scope["path"])
         headers = _headers(scope)
         if not gate.is_this_host(headers.get("host", "")):
             raise RefusedError(421, "This server answers to 127.0.0.1 and localhost alone.")
-        if scope["method"] not in ("GET", "POST"):
-            raise RefusedError(405, "Only GET and POST are answered.")
+        if scope["method"] != "GET":
+            raise RefusedError(405, "Only GET is answered: this server changes nothing.")
         if len(scope["raw_path"] or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
             raise RefusedError(414, "The address is too long.")
         if path == "/style.css":
             return Reply(200, site_style(), kind="text/css")
         asked = _fields(scope["query_string"])
-        if path == "/" and "token" in asked and scope["method"] == "GET":
+        if path == "/" and "token" in asked:
             if not gate.knows_token(asked["token"]):
                 raise RefusedError(
                     401, "This is not the token of the server that runs now. It prints its address."
@@ -130,26 +124,10 @@ class Application:
             raise RefusedError(
                 401, "Open the address that codeguard serve has printed: it has a token in it."
             )
-        if scope["method"] == "POST":
-            return await self._accept(path, headers, receive)
         page = self._pages.get(path)
         if page is None:
             raise RefusedError(404, "There is no such page.")
         return await self._page(lambda: Reply(200, page(asked)))
-
-    async def _accept(self, path: str, headers: Mapping[str, str], receive: Receive) -> Reply:
-        if path != "/accept":
-            raise RefusedError(404, "There is no such page.")
-        if not self._write:
-            raise RefusedError(403, "This server changes nothing: codeguard serve --write would.")
-        if not self._gate.is_own_form(headers):
-            raise RefusedError(403, "The form does not come from a page of this server.")
-        if headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-            raise RefusedError(415, "Only a form of this server is read.")
-        asked = _fields(await _body(headers, receive))
-        if not self._gate.knows_form(asked.get("form_secret", "")):
-            raise RefusedError(403, "The form is not of this server as it runs now: load the page again.")
-        return await self._page(lambda: Reply(303, headers={"location": self._site.accept(asked)}))
 
     async def _page(self, make: Callable[[], Reply]) -> Reply:
         """Build a page when its turn comes; errors become pages as well."""
@@ -213,24 +191,5 @@ def _fields(data: bytes) -> dict[str, str]:
             data.decode("ascii"), keep_blank_values=True, errors="replace", max_num_fields=MOST_FIELDS
         )
     except ValueError:
-        raise RefusedError(400, "The address or the form cannot be read.") from None
+        raise RefusedError(400, "The address cannot be read.") from None
     return dict(pairs)
-
-
-async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """Return the body of a request, refused if it is too long or comes too slowly."""
-    length = headers.get("content-length", "")
-    if length.isascii() and length.isdecimal() and (len(length) > 9 or int(length) > LONGEST_BODY):
-        raise RefusedError(413, "The form is too long.")
-    data = b""
-    try:
-        async with asyncio.timeout(BODY_S):
-            while True:
-                part = await receive()
-                data += bytes(part.get("body", b""))
-                if len(data) > LONGEST_BODY:
-                    raise RefusedError(413, "The form is too long.")
-                if part["type"] == "http.disconnect" or not part.get("more_body"):
-                    return data
-    except TimeoutError:
-        raise RefusedError(408, "The form did not come in time.") from None

@@ -19,14 +19,13 @@ def _secret() -> str:
 class Gate:
     """The secrets of one server, valid as long as it runs, and the decisions based on them.
 
-    `token` is in the printed address, `session` in the cookie that it is exchanged for, `form` in the forms
-    that make changes. A browser sends a cookie to every port of a host, so none of them replaces another.
+    `token` is in the printed address, `session` in the cookie that it is exchanged for. A browser sends a
+    cookie to every port of a host, so none of them replaces another.
     """
 
     port: int
     token: str = field(default_factory=_secret)
     session: str = field(default_factory=_secret)
-    form: str = field(default_factory=_secret)
 
     @property
     def address(self) -> str:
@@ -53,20 +52,12 @@ class Gate:
         """Return whether this is the token."""
         return _same(given, self.token)
 
-    def knows_form(self, given: str) -> bool:
-        """Return whether a form was created by this server for this session."""
-        return _same(given, self.form)
-
     def has_session(self, headers: Mapping[str, str]) -> bool:
         """Return whether a request has the session and comes from one of our pages or the user."""
         if headers.get("sec-fetch-site", "") not in OWN_SITES:
             return False
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         return any(_same(value, self.session) for name, _, value in pairs if name == self._cookie)
-
-    def is_own_form(self, headers: Mapping[str, str]) -> bool:
-        """Return whether, according to the browser, a form was sent from one of our pages."""
-        return headers.get("origin", "") == f"http://{headers.get('host', '')}"
 
 
 def _same(given: str, expected: str) -> bool:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from codeguard.api import CodeGuard
 from codeguard.errors import ConfigError, NothingToDoError
 from codeguard.escaping import FinishedPage
-from codeguard.index.contents import Changes, changes
 from codeguard.index.workspace import Workspace
 from codeguard.models import Trust
 from codeguard.ranking.inventory import Inventory, Overview, standing
 from codeguard.ranking.reranking import Ranked
+from codeguard.reports.html.ranking import page_of_ranking
 from codeguard.reports.html.site.corpus import file_page, findings_page, overview_page
-from codeguard.reports.html.site.frame import LONGEST_QUESTION, MODES, PageFrame, file_id
-from codeguard.reports.html.site.search import search_page
-from codeguard.reports.html.site.trust import TrustState, trust_page
-from codeguard.trust.acceptances import accept, load_acceptances
+from codeguard.reports.html.site.frame import (
+    LONGEST_QUESTION,
+    MODES,
+    PageFrame,
+    file_id,
+    file_link,
+    site_page,
+)
 
 MOST_RESULTS = 50
 MOST_TRUSTED_FILES = 5  # trusted files that a file is compared with
@@ -29,17 +34,16 @@ class Site:
 
     Args:
         guard: an open guard; if its index fails it is closed, and reopened by the next request.
-        form_secret: the secret in forms that make changes; empty if read-only.
     """
 
-    def __init__(self, guard: CodeGuard, form_secret: str = "") -> None:
-        self._guard, self._form_secret = guard, form_secret
+    def __init__(self, guard: CodeGuard) -> None:
+        self._guard = guard
         self._inventory: tuple[Workspace, Inventory] | None = None
 
     def frame(self) -> PageFrame:
         """Return the frame of a page created now."""
         made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-        return PageFrame(made, self._form_secret)
+        return PageFrame(made)
 
     def close(self) -> None:
         """Release the index; the next request reopens it."""
@@ -70,9 +74,16 @@ class Site:
             raise ConfigError("mode", got=repr(mode[:40]), expected=" or ".join(MODES))
         k = _count(asked.get("k", "5"))
         ranking = self._guard.query(question, k, mode=mode)
-        base = self.frame()
-        frame = PageFrame(base.made, base.form_secret, question, k, mode)
-        return search_page(ranking, self._guard.settings.defense.required_level, frame)
+        frame = PageFrame(self.frame().made, question, k, mode)
+        shown = "" if mode == "rerank" else f" --mode {mode}"
+        page = page_of_ranking(
+            ranking,
+            self._guard.settings.defense.required_level,
+            command=f"codeguard query {shlex.quote(question)} -k {k}{shown}",
+            made=frame.made,
+            link=lambda item, name: file_link(item.chunk.path, name, item.chunk.start_line),
+        )
+        return site_page(page, frame)
 
     def file(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return the page of the file `id`."""
@@ -83,41 +94,6 @@ class Site:
         return file_page(
             path, chunks, _counterparts(workspace, inventory, chunks), required, workspace.level, self.frame()
         )
-
-    def trust(self, asked: Mapping[str, str]) -> FinishedPage:
-        """Return what is trusted, and what was overruled."""
-        workspace, inventory = self._opened()
-        accepted = load_acceptances(workspace.state)
-        manifest = workspace.manifest
-        overview = self._overview(inventory)
-        places: dict[str, list[tuple[str, int]]] = {}
-        for part in (part for item in overview.files for part in item.flagged):
-            places.setdefault(part.chunk.chunk.sha256, []).append(
-                (part.chunk.chunk.path, part.chunk.chunk.start_line)
-            )
-        entries = sorted(accepted.entries.values(), key=lambda entry: entry.date, reverse=True)
-        state = TrustState(
-            paths=workspace.trusted_paths,
-            signed_by=() if manifest is None else tuple(manifest.signed_by),
-            unsigned=manifest is not None and manifest.unsigned,
-            files=[item.path for item in overview.files if item.trust is Trust.TRUSTED],
-            accepted=[(entry, tuple(places.get(entry.digest, ()))) for entry in entries],
-            refused=accepted.refused,
-            since=_since(workspace),
-        )
-        return trust_page(state, self.frame(), _warnings(workspace))
-
-    def accept(self, asked: Mapping[str, str]) -> str:
-        """Store that a person overrules what was found in a chunk; return the page to go to next."""
-        workspace, inventory = self._opened()
-        path, digest = _path_of(workspace, asked.get("file", "")), asked.get("digest", "")
-        chunk = next((item.chunk for item in inventory.chunks(path) if item.chunk.sha256 == digest), None)
-        if chunk is None:
-            raise ConfigError(
-                "the text to accept", got="another", expected="a chunk of this file as it is indexed"
-            )
-        accept(workspace.state, digest, asked.get("reason", ""))
-        return f"/file?id={file_id(path)}#line-{chunk.start_line}"
 
     def _opened(self) -> tuple[Workspace, Inventory]:
         """Return the current index, even if it was changed or replaced meanwhile."""
@@ -157,10 +133,3 @@ def _counterparts(workspace: Workspace, inventory: Inventory, chunks: Sequence[R
     trusted = () if workspace.manifest is None else workspace.manifest.files
     paths = [path for path in trusted if f"{path}:" in reasons][:MOST_TRUSTED_FILES]
     return [own for path in paths for own in inventory.chunks(path) if own.trust is Trust.TRUSTED]
-
-
-def _since(workspace: Workspace) -> Changes:
-    try:
-        return changes(workspace)
-    except NothingToDoError:
-        return Changes()

@@ -1,7 +1,6 @@
 """Signals that examine a retrieved chunk: its origin, distance, behavior and text.
 
-Chunks come in with their file, trust and distance, evidence goes out. Each module that defines `SIGNAL` is
-one; other packages add signals through an entry point of the group `codeguard.signals`.
+Chunks come in with their file, trust and distance, evidence goes out. Each module that defines `SIGNAL` is one.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import difflib
 
 from codeguard.analysis import rules
-from codeguard.analysis.rules import CorpusSignal, FileSignal, registered
+from codeguard.analysis.rules import FileSignal, registered
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals.base import Moment, Signal, Subject
@@ -17,7 +16,7 @@ from codeguard.weights import DEFAULTS
 
 __all__ = ["AnySignal", "Moment", "Signal", "Subject", "load_all", "load_signals", "refuse_unknown"]
 
-AnySignal = Signal | FileSignal | CorpusSignal
+AnySignal = Signal | FileSignal
 
 
 def load_signals() -> tuple[Signal, ...]:
@@ -27,8 +26,7 @@ def load_signals() -> tuple[Signal, ...]:
 
 def load_all() -> tuple[AnySignal, ...]:
     """Return every registered signal; see `codeguard.analysis.rules.registered`."""
-    shapes = (Signal, FileSignal, CorpusSignal)
-    return tuple(registered([rules.__name__, __name__], shapes))
+    return tuple(registered([rules.__name__, __name__], Signal, FileSignal))
 
 
 def refuse_unknown(config: DefenseConfig) -> None:
@@ -48,5 +46,5 @@ def refuse_unknown(config: DefenseConfig) -> None:
                     f"{what} of the configuration",
                     got=repr(name),
                     expected=" or ".join(near) or "the name of a signal or of its rule",
-                    hint="codeguard signals lists them",
+                    hint="docs/reference.md lists them",
                 )

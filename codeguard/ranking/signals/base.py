@@ -48,8 +48,7 @@ class SignalServices:
 class SignalContext:
     """Services, and the weights that turn observations into penalties.
 
-    `weights["signal.rule"]` is that of the table, or that of the rule itself, or that of its severity; it
-    raises for an unknown rule.
+    `weights["signal.rule"]` is that of the table; it raises for a rule that has no entry there.
     """
 
     services: SignalServices = field(default_factory=SignalServices)

@@ -40,7 +40,6 @@ class PerplexitySignal:
             measurements={
                 "bits_per_character": round(score.bits_per_character, 6),
                 "worst_window": round(score.worst_window_bits, 6),
-                "z": round(score.z, 6),
             },
         )
 

@@ -6,7 +6,6 @@ import base64
 import difflib
 import hashlib
 import html
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,9 +17,7 @@ from codeguard.escaping import FinishedPage, escaped
 from codeguard.reports.styled import code
 
 COMPARED_LINES = 200  # of two texts shown side by side
-COMPARED_WORDS = 4_000  # of one line times those of the other; beyond that, words are not compared
 LONGEST_LINE = 400  # characters; longer lines are cut, with a mark
-_WORDS = re.compile(r"\w+|\s+|.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,54 +137,14 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
-    """Return two titled texts side by side, with differing lines colored and differing words marked.
-
-    At most `COMPARED_LINES` of each are shown.
-    """
+    """Return two titled texts side by side, differing lines colored; at most `COMPARED_LINES` of each are shown."""
     ours, theirs = (_shortened(part).split("\n")[:COMPARED_LINES] for part in (left[1], right[1]))
-    shown: tuple[list[str], list[str]] = ([], [])
+    figures = [f"<figure><h4>{text(title)}</h4><pre>" for title in (left[0], right[0])]
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        old, new = ours[a:b], theirs[c:d]
-        if kind == "equal":
-            for lines, part in zip(shown, (old, new), strict=True):
-                lines += map(text, part)
-            continue
-        for index in range(max(len(old), len(new))):
-            before = old[index] if index < len(old) else None
-            after = new[index] if index < len(new) else None
-            first, second = _marked(before or "", after or "")
-            if before is not None:
-                shown[0].append(f"<ins>{first or ' '}</ins>")
-            if after is not None:
-                shown[1].append(f"<del>{second or ' '}</del>")
-    figures = (
-        f"<figure><h4>{text(title)}</h4><pre>{_joined(lines)}</pre></figure>"
-        for title, lines in zip((left[0], right[0]), shown, strict=True)
-    )
-    return f'<div class="twins">{"".join(figures)}</div>'
-
-
-def _joined(lines: Sequence[str]) -> str:
-    """Join lines of HTML; `ins` and `del` are blocks, which need no line break."""
-    parts = []
-    for index, line in enumerate(lines):
-        is_block = line.startswith(("<ins>", "<del>"))
-        parts.append(line if is_block or index + 1 == len(lines) else line + "\n")
-    return "".join(parts)
-
-
-def _marked(before: str, after: str) -> tuple[str, str]:
-    """Return two lines as HTML, marking the words that only one of them has."""
-    first, second = _WORDS.findall(before), _WORDS.findall(after)
-    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
-    if len(first) * len(second) > COMPARED_WORDS or matcher.ratio() < 0.4:
-        return text(before), text(after)
-    left, right = "", ""
-    for kind, a, b, c, d in matcher.get_opcodes():
-        old, new = text("".join(first[a:b])), text("".join(second[c:d]))
-        left += old if kind == "equal" or not old else f"<mark>{old}</mark>"
-        right += new if kind == "equal" or not new else f"<mark>{new}</mark>"
-    return left, right
+        for place, (lines, mark) in enumerate(((ours[a:b], "ins"), (theirs[c:d], "del"))):
+            for line in map(text, lines):  # `ins` and `del` are blocks, which need no line break
+                figures[place] += f"{line}\n" if kind == "equal" else f"<{mark}>{line or ' '}</{mark}>"
+    return f'<div class="twins">{"".join(f"{figure}</pre></figure>" for figure in figures)}</div>'
 
 
 def _shortened(source: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from codeguard.escaping import FinishedPage
@@ -11,16 +11,23 @@ from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.ranking.scoring import by_urgency
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
-from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
-from codeguard.reports.styled import unstyled
+from codeguard.reports.styled import level_line, unstyled
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
+Link = Callable[[Ranked, str], str]
 
 
 def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: str) -> FinishedPage:
     """Return the page of one answer."""
+    return page_of(page_of_ranking(ranking, required_level, command=command, made=made))
+
+
+def page_of_ranking(
+    ranking: Ranking, required_level: str, *, command: str, made: str, link: Link = lambda item, name: name
+) -> Page:
+    """Return the content of the page of one answer; `link` makes a link of the name of a candidate."""
     candidates = [*ranking.ranking, *ranking.dropped]
     trusted = [item for item in candidates if item.trust is Trust.TRUSTED]
     kept = represented(ranking.results)
@@ -30,15 +37,15 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
     results = [replace(now[item.id], copies=item.copies) for item in ranking.results]
     rest = [item for item in candidates if item.id not in kept and item not in gone][:MOST_SHOWN]
     body = "<h2>Answers</h2>" + "".join(
-        article(item, trusted, number=number) for number, item in enumerate(results, 1)
+        article(item, trusted, link, number=number) for number, item in enumerate(results, 1)
     )
     if not results:
         body += "<p>Nothing answers this.</p>"
     if gone:
         body += f"<h2>Pushed out of the first {ranking.k} by the defense</h2>"
-        body += "".join(article(item, trusted) for item in gone)
+        body += "".join(article(item, trusted, link) for item in gone)
     if rest:
-        others = "".join(article(item, trusted, brief=True) for item in rest)
+        others = "".join(article(item, trusted, link, brief=True) for item in rest)
         body += folded(f"{len(rest)} more candidates, in their order", others)
     facts = {
         **({"sandbox": str(ranking.budget)} if ranking.budget else {}),
@@ -46,17 +53,15 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
         "mode": ranking.mode,
         "candidates": str(len(candidates)),
     }
-    return page_of(
-        Page(
-            title=f"Query: {ranking.query}",
-            story=story(ranking, gone),
-            body=body,
-            facts=facts,
-            command=command,
-            made=made,
-            warnings=ranking.warnings,
-            filters={"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "others"},
-        )
+    return Page(
+        title=f"Query: {ranking.query}",
+        story=story(ranking, gone),
+        body=body,
+        facts=facts,
+        command=command,
+        made=made,
+        warnings=ranking.warnings,
+        filters={"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "others"},
     )
 
 
@@ -117,12 +122,14 @@ def tags(item: Ranked) -> str:
     return "".join(shown)
 
 
-def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: bool = False) -> str:
+def article(
+    item: Ranked, trusted: Sequence[Ranked], link: Link, *, number: int = 0, brief: bool = False
+) -> str:
     """Return a candidate with its code, next to its trusted counterpart if it is suspicious."""
     chunk, kind = item.chunk, css_class(item)
     standing = f"place {item.rank}" if item.rank else "dropped"
     moved = f"{standing}, {item.baseline_rank} by similarity"
-    name = text(chunk.symbol or f"({chunk.kind.value})")
+    name = link(item, text(chunk.symbol or f"({chunk.kind.value})"))
     head = f"{number}. {name}" if number else name
     parts = [f"<h3>{head} {place(chunk.path, chunk.start_line, chunk.end_line)} {tags(item)}"]
     parts.append(f'<span class="faint">{moved}</span></h3>')

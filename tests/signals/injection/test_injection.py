@@ -293,7 +293,7 @@ def test_the_model_is_tables_of_bytes_and_thresholds_in_order() -> None:
     model = load_model()
     assert all(limits.weak < limits.clear < limits.sure for limits in model.limits.values())
     assert len(model.weights) == 1 << ngrams.BITS
-    assert len(model.glance.weights) == 1 << GLANCE_BITS
+    assert len(model.glances) == 1 << GLANCE_BITS
 
 
 @pytest.mark.parametrize("table", ["weights", "glance"])

@@ -383,15 +383,6 @@ class Predictor:
     def __init__(self, path):
         self.model = onnxruntime.InferenceSession(path)
 '''),
-    ("numpy", '''
-import numpy as np
-def vectors(file):
-    return np.load(file, allow_pickle=True)["v"]
-''', '''
-import numpy as np
-def vectors(file):
-    return np.load(file, allow_pickle=False)["v"]
-'''),
     ("jsonpickle", '''
 import jsonpickle
 from flask import request

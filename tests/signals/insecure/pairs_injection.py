@@ -157,42 +157,6 @@ class Report:
         cursor.execute(self.sql, (self.customer,))
         return cursor.fetchall()
 '''),
-    ("nosql: flask login", '''
-from flask import Flask, request
-from pymongo import MongoClient
-app = Flask(__name__)
-users = MongoClient().app.users
-
-@app.post("/login")
-def login():
-    data = request.get_json()
-    user = users.find_one({"name": data["name"], "password": data["password"]})
-    return {"ok": user is not None}
-''', '''
-from flask import Flask, request
-from pymongo import MongoClient
-app = Flask(__name__)
-users = MongoClient().app.users
-
-@app.post("/login")
-def login():
-    data = request.get_json()
-    user = users.find_one({"name": str(data["name"]), "digest": digest(str(data["password"]))})
-    return {"ok": user is not None}
-'''),
-    ("nosql: where clause", '''
-from flask import request
-@app.route("/find")
-def find():
-    query = {"$where": "this.owner == '" + request.args["owner"] + "'"}
-    return list(db.items.find(query))
-''', '''
-from flask import request
-@app.route("/find")
-def find():
-    query = {"owner": {"$eq": str(request.args["owner"])}}
-    return list(db.items.find(query))
-'''),
     ("ldap: f-string filter", '''
 import ldap
 def lookup(username):

@@ -8,7 +8,7 @@ from test_insecure_examples import found
 from codeguard.models import Severity
 
 _PAGE = """
-import re, html, string
+import re, html
 from flask import Flask, request
 
 app = Flask(__name__)
@@ -45,13 +45,6 @@ def view():
         ("def f(x):\n    return re.sub(r'[^a-z0-9]', '', x)", "f(request.args['n'])", None),
         ("def f(x):\n    return re.sub(r'[^a-z0-9<]', '', x)", "f(request.args['n'])", Severity.HIGH),
         ("def f(x):\n    return re.sub(r'[a-z]', '<', x)", "f(request.args['n'])", Severity.HIGH),
-        ("def f(x):\n    return ''.join(c for c in x if c.isalnum())", "f(request.args['n'])", None),
-        ("def f(x):\n    return ''.join(c for c in x if c.isprintable())", "f(request.args['n'])", Severity.HIGH),
-        ("def f(x):\n    return ''.join(c if c not in '<>&' else '?' for c in x)", "f(request.args['n'])", None),
-        ("OK = string.ascii_letters + '-'\ndef f(x):\n    return ''.join(c for c in x if c in OK)",
-         "f(request.args['n'])", None),
-        ("def f(x):\n    return x.translate(str.maketrans('<>', '()'))", "f(request.args['n'])", None),
-        ("def f(x):\n    return x.translate(str.maketrans('<>', '<)'))", "f(request.args['n'])", Severity.HIGH),
         # of another file: not known, so said quietly, not believed
         ("from helpers import sanitize", "sanitize(request.args['n'])", Severity.LOW),
         ("from helpers import shorten", "shorten(request.args['n'])", Severity.HIGH),
@@ -78,9 +71,6 @@ def test_a_page_may_be_built_before_it_is_returned(part: str, flagged: bool) -> 
         ("log.info('by %s', request.args['n'])", Severity.LOW),
         ("log.info('by %r', request.args['n'])", Severity.LOW),
         ("log.info('%s by %r', request.args['m'], request.args['n'])", Severity.LOW),
-        ("log.info('by %r' % request.args['n'])", None),
-        ("log.info('by {!r}'.format(request.args['n']))", None),
-        ("log.info('by {!r} of {}'.format(request.args['n'], request.args['m']))", Severity.LOW),
         ("log.info('by %s', re.sub(r'[\\r\\n]+', ' ', request.args['n']))", None),
         ("log.info('by %s', re.sub(r'[\\n]+', ' ', request.args['n']))", Severity.LOW),
         ("log.info('by %s', ' '.join(request.args['n'].split()))", None),

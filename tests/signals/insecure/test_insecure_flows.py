@@ -9,8 +9,8 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import Rule
+from codeguard.analysis.rules.insecure import RuleIndex
 from codeguard.analysis.rules.insecure.base import Check
-from codeguard.analysis.rules.insecure.engine import RuleIndex
 from codeguard.analysis.rules.insecure.flows import FlowRow
 from codeguard.models import Confidence, Severity, SourceFile, text_digest
 

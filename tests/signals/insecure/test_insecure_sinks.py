@@ -50,11 +50,6 @@ SINKS = {
         "pandas.read_csv('a').query(GIVEN)",
     ),
     "template-injection": ("chameleon.PageTemplate(GIVEN)", "bottle.SimpleTemplate(GIVEN)"),
-    "nosql-injection": (
-        "redis.Redis().eval('return ' + GIVEN, 0)",
-        "mongoengine.Document.objects(__raw__=request.json)",
-        "neo4j.GraphDatabase.driver('a').session().run('MATCH (p:Person {name: ' + GIVEN + '}) RETURN p')",
-    ),
     "unsafe-reflection": ("ctypes.CDLL(GIVEN)", "cffi.FFI().dlopen(GIVEN)"),
     "unescaped-markup": (
         "django.utils.html.format_html('<b>' + GIVEN + '</b>')",

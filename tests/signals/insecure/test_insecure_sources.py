@@ -1,33 +1,11 @@
-"""What counts as written by others: by the names and descriptions of parameters, by libraries, and part by part."""
+"""What counts as written by others: by libraries, and part by part."""
 
 from __future__ import annotations
-
-import ast
 
 import pytest
 from test_insecure_pairs import serious
 
-from codeguard.flow.outside import from_outside
 from codeguard.flow.values import Origin, Reach
-
-PARAMETERS = [
-    ("def f(user_input, limit): ...", {"user_input"}),
-    ("def f(upload_name): ...", {"upload_name"}),
-    ("def f(name, base_dir):\n    'Return a file; name is asked for by the visitor.'", {"name"}),
-    ("def f(tree, db):\n    'Show the replies that a subscriber submitted.'", {"tree"}),
-    ("def save_upload(name, data): ...", {"name", "data"}),
-    ("def f(name, value):\n    'Return the value under a name.'", set()),
-    ("def f(user_agent, client, regex): ...", set()),
-    ("def f(self, request_id): ...", set()),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), PARAMETERS)
-def test_parameters_that_are_said_to_hold_what_others_write(text: str, expected: set[str]) -> None:
-    function = ast.parse(text).body[0]
-    assert isinstance(function, ast.FunctionDef)
-    assert from_outside(function) == expected
-
 
 OPENAI = "from openai import OpenAI\nclient = OpenAI()\n"
 PAIRS = {
@@ -40,23 +18,6 @@ PAIRS = {
     "a client that is given": (
         "def f(llm, text, db):\n    db.execute(llm.invoke(text).content)\n",
         "def f(llm, text, db):\n    db.execute('SELECT ?', (llm.invoke(text).content,))\n",
-    ),
-    "messages of a socket": (
-        "import websockets\nasync def f(ws):\n    async for line in ws:\n        open('/srv/' + line)\n",
-        "import websockets\nasync def f(names):\n    for line in names:\n        open('/srv/' + line)\n",
-    ),
-    "a callback of a queue": (
-        "import json\ndef f(channel, method, properties, body):\n    open('/srv/' + json.loads(body)['n'])\n",
-        "import json\ndef f(channel, method, settings, text):\n    open('/srv/' + json.loads(text)['n'])\n",
-    ),
-    "a column of text": (
-        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
-        "class Note(models.Model):\n"
-        "    text = models.TextField()\n    def show(self):\n        return mark_safe(f'<p>{self.text}</p>')\n",
-        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
-        "class Note(models.Model):\n"
-        "    text = models.IntegerField()\n    def show(self):\n"
-        "        return mark_safe(f'<p>{self.text}</p>')\n",
     ),
     "one part is checked, another is used": (
         "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if verb == 'GET':\n"

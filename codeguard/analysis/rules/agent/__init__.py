@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.agent.passages import passage_reason, suspicious
+from codeguard.analysis.rules.agent.passages import suspicious
 from codeguard.analysis.rules.agent.settings import risky_settings
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
@@ -41,34 +40,25 @@ _MODEL = lazy(
 _OF_PEOPLE = frozenset({"runs-download"})
 
 
-class AgentSignal:
-    """Finds harmful instructions, one paragraph at a time, and permissions granted in settings."""
-
-    name: ClassVar[str] = "agent"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "what a text makes an agent do"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
-        """Yield instructions, granted permissions, and passages worded like harmful ones."""
-        prose, apart = reading.language in PROSE, reading.unread.apart
-        guides = prose and is_for_assistants(reading.text)
-        if prose:
-            yield from apart("settings", risky_settings, reading.text)
-        if guides or reading.language == "markdown":
-            yield from apart("suspicious-passage", _passages, reading, guides=guides)
-        # Manuals and plain text instruct people, unless they speak of an assistant.
-        for_people = (
-            prose and not guides and reading.language != "markdown" and not names_an_assistant(reading.text)
-        )
-        for segment in reading.segments:
-            if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
-                yield Match("instructions", segment.start, segment.end, "instructs an assistant")
-            if segment.kind in _READ:
-                for match in apart("orders", _orders, segment):
-                    low = for_people and match.rule not in _OF_PEOPLE
-                    yield replace(match, severity=Severity.LOW) if low else match
+def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    """Yield instructions, granted permissions, and passages worded like harmful ones."""
+    prose, apart = reading.language in PROSE, reading.unread.apart
+    guides = prose and is_for_assistants(reading.text)
+    if prose:
+        yield from apart("settings", risky_settings, reading.text)
+    if guides or reading.language == "markdown":
+        yield from apart("suspicious-passage", _passages, reading, guides=guides)
+    # Manuals and plain text instruct people, unless they speak of an assistant.
+    for_people = (
+        prose and not guides and reading.language != "markdown" and not names_an_assistant(reading.text)
+    )
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
+            yield Match("instructions", segment.start, segment.end, "instructs an assistant")
+        if segment.kind in _READ:
+            for match in apart("orders", _orders, segment):
+                low = for_people and match.rule not in _OF_PEOPLE
+                yield replace(match, severity=Severity.LOW) if low else match
 
 
 def _orders(segment: Segment) -> Iterator[Match]:
@@ -86,6 +76,7 @@ def _orders(segment: Segment) -> Iterator[Match]:
         yield Match(found.order.rule, found.start, end, found.reason, severity, confidence)
 
 
+_SHOWN = 120
 _TOO_MANY = "harmful instructions were not looked for by their wording after so many passages"
 
 
@@ -98,10 +89,12 @@ def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
 
     for passage, score in suspicious(reading.text, met):
         end = min(passage.end, passage.start + 80)
+        words = passage.text if len(passage.text) <= _SHOWN else f"{passage.text[:_SHOWN]}…"
+        reason = f"worded like what makes an agent do harm: “{words}”"
         measured = {"score": round(score, 2)}
-        yield Match(
-            "suspicious-passage", passage.start, end, passage_reason(passage.text), measurements=measured
-        )
+        yield Match("suspicious-passage", passage.start, end, reason, measurements=measured)
 
 
-SIGNAL = AgentSignal()
+SIGNAL = FileSignal(
+    "agent", "what a text makes an agent do", tuple(rules_of(__file__).values()), _inspect, intent=True
+)

@@ -6,7 +6,6 @@ A linear model weighs how a passage is worded. `experiments/audit_training/train
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from codeguard.analysis.rules.injection.features import text_features, tokens_of
-from codeguard.analysis.rules.injection.model import unpacked, weighed
+from codeguard.analysis.rules.injection.model import by_chance, unpacked, weighed
 from codeguard.analysis.rules.injection.ngrams import BITS, grams
 from codeguard.corpus.patterns import lazy
 
@@ -30,40 +29,12 @@ _HOST = lazy(
 
 LONGEST = 280  # characters of a passage that is not split
 USUAL = 10  # passages of a short text for agents
-_LONG = (
-    300  # passages from which on a text needs no higher score: nobody shall hide an order behind many others
-)
 _MOST = 1_000  # passages of a text that are weighed
 _LINE = lazy(r"[^\n]*(?:\n|\Z)")
 _FENCE = lazy(r"[ \t]{0,12}(?:```|~~~)")
 _BEGINS = lazy(r"[ \t]{0,40}(?:[-*+>|]|#{1,6}[ \t]|\d{1,3}[.)]\s|<!--|---|//|[\w-]{1,30}:[ \t])")
 _MARKS = lazy(r"\A[\s>|#*+-]{0,60}(?:\d{1,3}[.)]\s{1,9})?(?:\[[ xX]\]\s{1,9})?")
 _SENTENCE = lazy(r"(?<=[.!?])[\"')*_`]{0,3}\s+|(?<=[。！？])")
-# What a passage speaks of, to be shown beside it: a score says nothing of that.
-_AIMS = tuple(
-    (what, lazy(pattern, re.IGNORECASE))
-    for what, pattern in (
-        ("secrets", r"credential|passw|\btokens?\b|secret|\bapi.?keys?\b|\.env\b|\.ssh\b|keychain|cookie"),
-        ("sending", r"\b(?:send|upload|post|forward|mirror|push|email|webhook)|https?://"),
-        (
-            "what is left unsaid",
-            r"\b(?:silent|quiet|unmentioned|omit)|\bleave\b.{1,40}\bout\b|\bno(?:t|thing)?\b.{1,20}\b(?:mention|tell|report|list)",
-        ),
-        (
-            "checks",
-            r"--no-verify|\b(?:skip|bypass|disabl|suppress)|\b(?:tests?|lint\w*|scanners?|sandbox|reviews?|verification)\b",
-        ),
-        ("approval", r"\b(?:approv|confirm|consent|permission|sign.?off)"),
-        ("programs from elsewhere", r"\b(?:curl|wget|download|npx|install)"),
-        (
-            "instructions of agents",
-            r"\b(?:CLAUDE|AGENTS|SKILL)\.md\b|\.cursor|\bmemor(?:y|ies)\b|\bhooks?\b|\bsettings\b",
-        ),
-        ("deleting", r"\b(?:delet|eras|wip(?:e|ing)|purg|truncat|overwrit)|\brm -"),
-    )
-)
-_MOST_AIMS = 3
-_SHOWN = 120
 _HEADING = lazy(r"[ \t]{0,3}#{1,6}[ \t]|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\s*$")
 
 
@@ -150,10 +121,6 @@ class PassageModel:
     limit: float
     slope: float
 
-    def longer(self, count: int) -> float:
-        """Return what a text of so many passages needs more than a usual one."""
-        return self.slope * math.log(min(max(count, USUAL), _LONG) / USUAL)
-
     def score(self, passage: str) -> float:
         """Return how harmful a passage seems; the sum over its features does not grow with its length."""
         return self.bias + weighed(self.weights, self.step, *described(passage))
@@ -182,17 +149,9 @@ def suspicious(text: str, met: Callable[[int], None]) -> Iterator[tuple[Passage,
     found = list(islice(passages_of(text), _MOST + 1))
     if len(found) > _MOST:
         met(found.pop().start)
-    least, last = model.limit + model.longer(len(found)), 0
+    least, last = model.limit + model.slope * by_chance(len(found), USUAL), 0
     for passage in found:
         score = model.score(passage.text)
         if score >= least and passage.start >= last:
             last = passage.end
             yield passage, score
-
-
-def passage_reason(passage: str) -> str:
-    """Return what a passage speaks of, with an excerpt."""
-    aims = [what for what, pattern in _AIMS if pattern.search(passage)][:_MOST_AIMS]
-    about = f" ({', '.join(aims)})" if aims else ""
-    words = passage if len(passage) <= _SHOWN else f"{passage[:_SHOWN]}…"
-    return f"worded like what makes an agent do harm{about}: “{words}”"

@@ -45,7 +45,6 @@ _USUAL_MODELS = lazy(
     r"https?://(?:[\w-]{1,63}\.){0,3}(?:anthropic\.com|openai\.com|googleapis\.com|azure\.com"
     r"|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com)\b"
 )
-_LOCAL_DOCS = ("localhost",)
 
 
 def risky_settings(text: str) -> Iterator[Match]:
@@ -54,18 +53,13 @@ def risky_settings(text: str) -> Iterator[Match]:
         return
     for pattern, what in _grants():
         for found in pattern.finditer(text):
-            yield Match("approves-itself", found.start(), found.end(), what)
+            yield Match("approves-itself", *found.span(), what)
     yield from _commands(text)
     if text.lstrip()[:1] in ("{", "["):
         yield from _servers(text)
         for found in _OTHER_MODEL.finditer(text):
-            if not _USUAL_MODELS.match(found[1]) and not any(name in found[1] for name in _LOCAL_DOCS):
-                yield Match(
-                    "sends-data",
-                    found.start(),
-                    found.end(),
-                    "what is said to the model goes to another address",
-                )
+            if not _USUAL_MODELS.match(found[1]) and "localhost" not in found[1]:
+                yield Match("sends-data", *found.span(), "what the model is asked goes to another address")
 
 
 _UNCHECKED = lazy(
@@ -84,12 +78,12 @@ _OF_SERVICE = lazy(
 def _servers(text: str) -> Iterator[Match]:
     """Yield servers of tools that check no certificates or get the secrets of several services."""
     for found in _UNCHECKED.finditer(text):
-        yield Match("disables-checks", found.start(), found.end(), "certificates are not checked")
+        yield Match("disables-checks", *found.span(), "certificates are not checked")
     for found in _HEADERS.finditer(text):
         services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
         if len(services) > 1:
             what = f"one server gets the secrets of several services: {', '.join(services[:3])}"
-            yield Match("reads-credentials", found.start(), found.end(), what)
+            yield Match("reads-credentials", *found.span(), what)
 
 
 @cache
@@ -102,25 +96,20 @@ def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
 def _commands(text: str) -> Iterator[Match]:
     hooks = _HOOKS.search(text) is not None and '"hooks"' in text
     tasks = _HIDDEN_TASK.search(text)
-    found_threat = False
-    places = (
-        [(found.start(), found.end(), found[1]) for found in _COMMAND.finditer(text)]
-        if hooks or tasks or "mcp" in text
-        else []
-    )
+    given = _COMMAND.finditer(text) if hooks or tasks or "mcp" in text else ()
+    places = [(found.span(), found[1]) for found in given]
     places += [
-        (found.start(), found.end(), f"{found[1]} {' '.join(_STRING.findall(found[2]))}")
+        (found.span(), f"{found[1]} {' '.join(_STRING.findall(found[2]))}")
         for found in _ARGUMENTS.finditer(text)
     ]
-    for start, end, command in places:
+    found_threat = False
+    for span, command in places:
         said = command.replace('\\"', '"').replace("\\\\", "\\")
         threat = next((what for _, what in shell_threats(said)), "")
         if threat:
             found_threat = True
-            yield Match("runs-by-itself", start, end, f"a command that {threat}")
+            yield Match("runs-by-itself", *span, f"a command that {threat}")
         elif hooks and _REACHING.search(said) and "localhost" not in said:
-            yield Match("runs-by-itself", start, end, "a hook that uses the network")
+            yield Match("runs-by-itself", *span, "a hook that uses the network")
     if tasks is not None and not found_threat and _COMMAND.search(text):
-        yield Match(
-            "runs-by-itself", tasks.start(), tasks.end(), "a task that runs when the folder is opened"
-        )
+        yield Match("runs-by-itself", *tasks.span(), "a task that runs when the folder is opened")

@@ -6,24 +6,21 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import NamedTuple
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
-from codeguard.analysis.rules.capabilities.malice import malice
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.rules.capabilities.shells import (
-    STARTING,
     script_places,
     shell_places,
     shell_threats,
     started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import threats
-from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
+from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, encrypting, threats, time_bombs
+from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow.effects import PYTHON, effects_of
@@ -31,7 +28,6 @@ from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import (
     BLOB,
     CREDENTIAL,
-    DECODED,
     DROPPED,
     ENVIRONMENT,
     FETCHED,
@@ -66,54 +62,34 @@ _RUNNING = lazy(
 _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
-class CapabilitiesSignal:
-    """Resolves called functions, tracks the data that reaches them, and compares with trusted functions.
-
-    The optional service `trusted_functions` (a `TrustedFunctions`) has the capabilities of trusted
-    functions of the same name.
-    """
-
-    name: ClassVar[str] = "capabilities"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "what code can do, and the threats in it"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield threats, capabilities beyond the trusted counterpart's, and all functions' capabilities."""
-        if reading.language == "bash":
-            yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
-        elif reading.language in PROSE:
-            text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
-            yield from _graded(reading, _in_prose(text))
-        elif reading.language != "python":
-            known: set[tuple[str, int]] = set()
-            for found in reading.unread.apart("the data flow", _in_other_language, reading):
-                known.add((found.rule, reading.line_of(found.start)))
-                yield found
-            places = (
-                script_places
-                if reading.language in SCRIPTS
-                else started_places
-                if reading.language in STARTING
-                else None
-            )
-            if places is not None:
-                for found in _without_comments(reading, places(reading.text)):
-                    if (found.rule, reading.line_of(found.start)) not in known:
-                        yield found
-        elif reading.tree is not None:
-            # An example or a notebook, which is not imported.
-            shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
-            apart = reading.unread.apart
-            for item in apart("threats", threats, reading):
-                if not (shown and item.rule == "import-effect"):
-                    yield item
-            yield from apart("malice", malice, reading)
-            yield from apart("the rules that are rows", _ROWS.inspect, reading)
-            yield from apart("the data flow", _flowing, reading)
-            yield from apart("abilities", _abilities, reading, context)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield threats, and capabilities beyond the trusted counterpart's."""
+    if reading.language == "bash":
+        yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
+    elif reading.language in PROSE:
+        text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
+        yield from _graded(reading, _in_prose(text))
+    elif reading.language != "python":
+        found = list(reading.unread.apart("the data flow", _in_other_language, reading))
+        yield from found
+        known = {(item.rule, reading.line_of(item.start)) for item in found}
+        places = script_places if reading.language in SCRIPTS else started_places
+        for item in _without_comments(reading, places(reading.text)):
+            if (item.rule, reading.line_of(item.start)) not in known:
+                yield item
+    elif reading.tree is not None:
+        # An example or a notebook, which is not imported.
+        shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
+        apart = reading.unread.apart
+        for item in apart("threats", threats, reading):
+            if not (shown and item.rule == "import-effect"):
+                yield item
+        yield from apart("time bombs", time_bombs, reading)
+        yield from apart("encrypting loops", encrypting, reading)
+        yield from apart("the rules that are rows", _ROWS.inspect, reading)
+        yield from apart("the data flow", _flowing, reading)
+        if context.trusted_functions:
+            yield from apart("beyond-twin", beyond_counterparts, reading, context.trusted_functions)
 
 
 def _flowing(reading: Reading) -> Iterator[Match]:
@@ -122,15 +98,6 @@ def _flowing(reading: Reading) -> Iterator[Match]:
         for arrival in flow.arrivals:
             yield from _arrived(reading, arrival)
         yield from _commanded(reading, flow)
-
-
-def _abilities(reading: Reading, context: DetectorContext) -> Iterator[Match]:
-    abilities = able(reading)
-    trusted = context.services.trusted_functions
-    if trusted:
-        yield from beyond_counterparts(reading, abilities, trusted)
-    for ability in abilities:
-        yield ability.match
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
@@ -276,8 +243,7 @@ def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
             yield Match(rule, start, end, f"has a command run that {what}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Meaning:
+class _Meaning(NamedTuple):
     """The rule for labelled data that arrives at a sink; the first one that matches applies."""
 
     sink: str
@@ -286,7 +252,6 @@ class _Meaning:
     reason: str  # follows the called name; {} is replaced by details of the label
     severity: Severity | None = None
     least: int = 0  # the label is a prefix that needs at least this many distinct values
-    unless: str = ""  # excluded name of the called function
     less_sure: bool = False
 
 
@@ -308,8 +273,6 @@ _MEANINGS = (
     _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
     _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
     _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
-    # Compiling alone is left to other rules, since tools compile code that they read and decode.
-    _Meaning("code", DECODED, "runs-decoded", "gets something decoded", unless="compile"),
     _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
     _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),
     _Meaning("command", FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
@@ -321,7 +284,7 @@ _MEANINGS = (
 
 def _judged(arrival: Arrival) -> tuple[_Meaning | None, str]:
     for meaning in _MEANINGS:
-        if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
+        if meaning.sink != arrival.what:
             continue
         labels = labels_of_kind(arrival.labels, meaning.label)
         if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
@@ -338,4 +301,11 @@ def _starts_another(call: ast.AST) -> bool:
     return bool(named) and _RUNNING.search(named) is None
 
 
-SIGNAL = CapabilitiesSignal()
+SIGNAL = FileSignal(
+    "capabilities",
+    "what code can do, and the threats in it",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+    compares=True,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
 from codeguard.corpus.patterns import lazy
@@ -161,31 +161,7 @@ _QUICK = lazy(
     re.IGNORECASE,
 )
 
-# One of these words is in every text that matches; a text without them is not searched.
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "download-and-run": (
-        "curl", "wget", "fetch", "exec", "eval", "function", "iex", "invoke-expression", "downloadfile", "outfile",
-        "start-bitstransfer", "mshta", "regsvr32",
-    ),
-    "disables-security": (
-        "setenforce", "ufw", "iptables", "spctl", "systemctl", "set-mppreference", "netsh", "csrutil", "auditctl",
-        "history", "histfile",
-    ),
-}  # fmt: skip
-
-_RUN_JS = (
-    r"(?:\beval|\bnew\s{1,3}Function|\bFunction|\bvm\.runIn\w{1,20}"
-    r"|\b(?:child_process|cp)\.(?:exec|execSync|spawn|spawnSync)|\b(?:execSync|exec|spawn|spawnSync))\s{0,3}\("
-)
 _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
-    (
-        "decoded-exec",
-        "runs something decoded",
-        lazy(
-            _RUN_JS
-            + r"[^\n;]{0,60}\b(?:atob\s{0,2}\(|Buffer\.from\s{0,2}\([^\n;)]{0,5000},\s{0,3}[\"'](?:base64|hex)[\"'])"
-        ),
-    ),
     (
         "exfiltration",
         "reads the files of browsers or wallets and sends something",
@@ -194,17 +170,6 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             r"|\.ethereum/keystore|\.config/solana)"
             r"[\s\S]{0,4000}?"
             r"(?:\bfetch\s?\([^;]{0,300}?\bmethod\s?:\s?[\"'](?:POST|PUT)|\baxios\.(?:post|put)\s?\(|\bhttps?\.request\s?\()"
-        ),
-    ),
-    (
-        "download-and-run",
-        "runs what it downloads",
-        lazy(
-            r"\b(?:https?\.(?:get|request)|fetch|axios(?:\.get)?|request|got)\s{0,2}\([\s\S]{0,400}?"
-            r"(?:\beval|\bnew\s{1,3}Function|\bvm\.runIn\w{1,20}|\b(?:child_process|cp)\.exec(?:Sync)?"
-            r"|\bexecSync)\s{0,2}"
-            r"\(\s{0,3}(?:data|body|chunk|res|resp|response|text|code|src|script|payload|\w{1,20}\.(?:data|body"
-            r"|text)|\w{1,20}\.toString)\b"
         ),
     ),
     (
@@ -238,14 +203,6 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         lazy(
             r"\baddEventListener\s{0,2}\(\s{0,3}[\"'`]key(?:down|press|up)[\"'`][\s\S]{0,400}?"
             r"(?:\bsendBeacon\s{0,2}\(|\bfetch\s{0,2}\(\s{0,3}[\"'`]https?:|\bnew\s{1,3}Image\b|\bXMLHttpRequest\b|\bWebSocket\b)"
-        ),
-    ),
-    (
-        "reverse-shell",
-        "gives a shell to another machine",
-        lazy(
-            r"\bspawn\s{0,2}\(\s{0,3}[\"'](?:/bin/)?(?:ba)?sh[\"'][\s\S]{0,300}?\.pipe\s{0,2}\(\s{0,3}(?:client"
-            r"|socket|sock|conn|s)\b"
         ),
     ),
 )
@@ -323,7 +280,7 @@ def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield rule, description, start and end of the threats in shell text."""
     if not _QUICK.search(text):
         return
-    yield from _places(text, _SHELL, _NEEDS)
+    yield from _places(text, _SHELL)
     if _UPLOADS.search(text):
         yield from _sent_later(text)
     if "=" in text and "$" in text:
@@ -354,15 +311,11 @@ def _with_variables(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield rule, description, start and end of the threats in JavaScript text."""
+    """Yield rule, description, start and end of the threats in JavaScript text that no data flow shows."""
     yield from _places(text, _SCRIPT)
-    for match in re.finditer(r"""\b(?:exec|execSync)\s{0,2}\(\s{0,3}(["'`])([^"'`\n]{4,500})\1""", text):
-        for rule, what in shell_threats(match.group(2)):
-            yield rule, what, match.start(), match.end()
 
 
-# Languages whose ways to start a program are found by their text. In Rust, the arguments are calls of their own.
-STARTING = frozenset({"c", "cpp", "csharp", "rust"})
+# Ways of C, C++, C# and Rust to start a program. In Rust, the arguments are calls of their own.
 _STARTED = lazy(
     r"\b(?:system|_?w?popen|execlp?|Process\s{0,2}\.\s{0,2}Start|ProcessStartInfo|Command\s{0,2}::\s{0,2}new)"
     r"\s{0,2}\((?:\"(?:[^\"\\]|\\.){0,2000}+\"|[^;\"]){1,1000}+",  # to the end of the statement
@@ -378,14 +331,8 @@ def started_places(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _places(
-    text: str,
-    table: tuple[tuple[str, str, re.Pattern[str]], ...],
-    needs: Mapping[str, tuple[str, ...]] | None = None,
+    text: str, table: tuple[tuple[str, str, re.Pattern[str]], ...]
 ) -> Iterator[tuple[str, str, int, int]]:
-    needs = needs or {}
-    low = text.lower() if needs else ""
     for rule, what, pattern in table:
-        if rule in needs and not any(word in low for word in needs[rule]):
-            continue
         for found in pattern.finditer(text):
             yield rule, what, found.start(), found.end()

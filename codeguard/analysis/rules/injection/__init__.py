@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.rules.injection.features import sequence, tokens_of
-from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model, may_order
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.injection.features import concepts_in, tokens_of
+from codeguard.analysis.rules.injection.model import NOTHING, by_chance, load_model, may_order
 from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
@@ -171,11 +169,6 @@ def is_plain_order(text: str) -> bool:
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
 
 
-def _in_english(text: str) -> bool:
-    """Return whether no letter is outside ASCII: dashes and curved quotes are of English, too."""
-    return text.isascii() or not any(letter.isalpha() and not letter.isascii() for letter in text)
-
-
 _FORBIDS_LEAKS = lazy(
     r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b",
     re.IGNORECASE,
@@ -184,13 +177,18 @@ _FORBIDS_LEAKS = lazy(
 
 def _is_rule_for_people(text: str) -> bool:
     """Return whether English prose requests nothing typical of prompts, or forbids revealing secrets."""
-    named = _named(text)
-    asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
-    return _in_english(text) and (not asks or _FORBIDS_LEAKS.search(text) is not None)
+    # Dashes and curved quotes are of English, too.
+    english = not any(letter.isalpha() and not letter.isascii() for letter in text)
+    return english and (not _asks(text) or _FORBIDS_LEAKS.search(text) is not None)
+
+
+def _asks(text: str) -> bool:
+    """Return whether a text addresses a model, or requests what is typical of prompts."""
+    return any(map(_named(text).issuperset, (*_ADDRESSED, *_ASKED)))
 
 
 def _named(text: str) -> set[str]:
-    return {concept for place in sequence(tokens_of(text)) for concept in place}
+    return set[str]().union(*map(concepts_in, tokens_of(text)))
 
 
 def reason(text: str, masks: tuple[str, ...]) -> str:
@@ -220,33 +218,24 @@ _MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
 
-class InjectionSignal:
-    """Scores each text of a file with a grammar of concepts and a linear model over it."""
-
-    name: ClassVar[str] = "injection"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "text that gives orders to the model which reads the code"
-    rules: ClassVar[tuple[Rule, ...]] = (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS)
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
-        """Yield at most one match for each comment, string or name."""
-        found, reported = 0, set[int]()
-        for segment in texts(reading):
-            unread = reading.unread
-            known = segment.kind in _READ_FOR_FORMS
-            formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
-            yield from formed
-            match = None
-            with unread.alone("orders by the model"):
-                match = _judge(reading, segment)
-            if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
-                reported.add(match.start)  # a string is also part of its run of strings
-                yield match
-                found += 1
-                if found >= _MOST:
-                    reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
-                    return
+def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    """Yield at most one match for each comment, string or name."""
+    found, reported = 0, set[int]()
+    for segment in texts(reading):
+        unread = reading.unread
+        known = segment.kind in _READ_FOR_FORMS
+        formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
+        yield from formed
+        match = None
+        with unread.alone("orders by the model"):
+            match = _judge(reading, segment)
+        if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
+            reported.add(match.start)  # a string is also part of its run of strings
+            yield match
+            found += 1
+            if found >= _MOST:
+                reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
+                return
 
 
 def gives_order(sentence: str) -> bool:
@@ -279,7 +268,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     # Percent escapes run the words together, and the model reads them all the same.
     margin = _REVEALED if " " in plain[1] else 0.0
     # Of many decoded parts, as of the recorded answer of a server, one has a weak sign by chance.
-    chosen = encoded < _BY_CHANCE or any(map(_named(hidden[1]).issuperset, (*_ADDRESSED, *_ASKED)))
+    chosen = encoded < _BY_CHANCE or _asks(hidden[1])
     least = limits["comment"].weak if chosen else limits["comment"].clear
     secret = hidden[0] >= max(least, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
@@ -287,7 +276,11 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
-    rule = HIDDEN if secret else _rule_of(score - _chance(weighed), limits[kind])
+    # The highest of many scores is higher: e times as many windows need `_SLOPE` more.
+    sign = score - _SLOPE * by_chance(weighed, _USUAL)
+    bounds = limits[kind]
+    rule = INSTRUCTION if sign >= bounds.sure else LIKELY if sign >= bounds.clear else POSSIBLE
+    rule = HIDDEN if secret else rule
     if not secret and segment.kind is SegmentKind.PROSE and _is_for_readers(reading, text, rule):
         rule = POSSIBLE
     start, end = _place(reading.text, segment, text)
@@ -305,15 +298,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
 
 _BY_CHANCE = 8  # decoded parts of a text
 _USUAL = 3  # windows of a comment
-_SLOPE = 0.5  # what e times as many windows need more: the highest of many scores is higher
-_MOST_WINDOWS = (
-    300  # from which on a text needs no higher score: nobody shall hide an order behind many others
-)
-
-
-def _chance(windows_weighed: int) -> float:
-    """Return how much higher the highest score of so many windows is by chance."""
-    return _SLOPE * math.log(min(max(windows_weighed, _USUAL), _MOST_WINDOWS) / _USUAL)
+_SLOPE = 0.5
 
 
 def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int, int]:
@@ -371,12 +356,6 @@ def _without_examples(text: str) -> str:
     return rest if rest != text and _SPEAKS_OF.search(rest) else text
 
 
-def _rule_of(score: float, limits: Thresholds) -> Rule:
-    if score >= limits.sure:
-        return INSTRUCTION
-    return LIKELY if score >= limits.clear else POSSIBLE
-
-
 def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
     """Return the position of a text's first line, or the whole segment if it does not occur there literally."""
     line = text.strip().split("\n", 1)[0][:60].rstrip()
@@ -384,4 +363,10 @@ def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
     return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)
 
 
-SIGNAL = InjectionSignal()
+SIGNAL = FileSignal(
+    "injection",
+    "text that gives orders to the model which reads the code",
+    (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS),
+    _inspect,
+    intent=True,
+)

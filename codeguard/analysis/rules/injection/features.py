@@ -49,13 +49,6 @@ _PATTERNS = {
 }
 
 
-def marks(text: str) -> Iterator[str]:
-    """Yield the names of the markers in a text."""
-    for name, pattern in _PATTERNS.items():
-        if pattern.search(text):
-            yield name
-
-
 REACH = 7  # words between the two concepts of a pair
 STEM = 6  # significant letters of a word
 _STEMS = range(2, 14)
@@ -159,6 +152,12 @@ def ideographs(run: str) -> Iterator[frozenset[str]]:
             position += 1
 
 
+@lru_cache(maxsize=50_000)
+def concepts_in(token: str) -> frozenset[str]:
+    """Return the possible concepts of a token, of a run without spaces those of all its words."""
+    return frozenset[str]().union(*ideographs(token)) if is_wide(token) else concepts_of(token)
+
+
 def sequence(tokens: list[str]) -> list[frozenset[str]]:
     """Return the concepts at each position of a text."""
     found: list[frozenset[str]] = []
@@ -173,12 +172,10 @@ def sequence(tokens: list[str]) -> list[frozenset[str]]:
 @lru_cache(maxsize=50_000)
 def _of_token(token: str) -> frozenset[str]:
     """Return the features of a token: its concepts and stem, or its pairs of ideographs."""
+    found = {f"c:{concept}" for concept in concepts_in(token)}
     if is_wide(token):
-        run = token[:LONGEST_RUN]
-        found = {f"c:{concept}" for place in ideographs(token) for concept in place}
-        return frozenset(found | {f"w:{first}{second}" for first, second in pairwise(run)})
-    found = {f"c:{concept}" for concept in concepts_of(token)}
-    if token[0].isalpha():
+        found |= {f"w:{first}{second}" for first, second in pairwise(token[:LONGEST_RUN])}
+    elif token[0].isalpha():
         found.add(f"w:{token[:STEM]}")
     return frozenset(found)
 
@@ -188,10 +185,10 @@ def glimpse(tokens: list[str]) -> set[str]:
     return set().union(*map(_of_token, tokens))
 
 
-def text_features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> set[str]:
-    """Return the features of a text; `glimpsed` is the result of `glimpse`, if known."""
+def text_features(text: str, tokens: list[str]) -> set[str]:
+    """Return the features of a text."""
     places = sequence(tokens)
-    found = set(glimpsed) if glimpsed is not None else glimpse(tokens)
+    found = glimpse(tokens)
     concepts = sum(name.startswith("c:") for name in found)
     found.add(f"n:{min(concepts // 2, 8)}")
     found.add(f"l:{min(len(tokens) // 8, 6)}")
@@ -206,7 +203,7 @@ def text_features(text: str, tokens: list[str], glimpsed: set[str] | None = None
         recent.extend((index, concept) for concept in place)
     found.update(_starts(tokens))
     found.update(_shapes(tokens))
-    found.update(f"m:{name}" for name in marks(text))
+    found.update(f"m:{name}" for name, pattern in _PATTERNS.items() if pattern.search(text))
     if text.isascii():
         words = [token[:STEM] for token in tokens if token[0].isalpha()]
         found.update(f"b:{first} {second}" for first, second in pairwise(words))
@@ -220,7 +217,7 @@ def _shapes(tokens: list[str]) -> Iterator[str]:
         if token not in _END:
             sentence.append(token)
             continue
-        named = {concept for place in sequence(sentence) for concept in place}
+        named = frozenset[str]().union(*map(concepts_in, sentence))
         shape = "".join(group for group, concepts in _GROUPS.items() if concepts & named)
         if shape:
             yield f"k:{shape}"

@@ -13,50 +13,26 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from codeguard.analysis.rules.injection import ngrams
-from codeguard.analysis.rules.injection.features import (
-    CONCEPTS,
-    concepts_of,
-    glimpse,
-    ideographs,
-    is_wide,
-    text_features,
-    tokens_of,
-)
+from codeguard.analysis.rules.injection.features import concepts_in, glimpse, text_features, tokens_of
 from codeguard.analysis.rules.injection.ngrams import grams, number, numbers
 from codeguard.corpus.patterns import lazy
 
+_MANY = 300
 FEWEST = 2  # minimum concepts of an instruction
 GLANCE_BITS = 17  # bits of the index of a word or concept
 GLANCE_STEP = 0.05  # step between two weights of the table
 
-_BITS = {concept: 1 << index for index, concept in enumerate(CONCEPTS)}
 _TEMPLATE = lazy(r"<\|\w|\[/?inst\]|<</?sys>>|<start_of|</?(?:system|assistant|user|tool|function)\b|\[tool")
-
-
-@lru_cache(maxsize=50_000)
-def _bits(token: str) -> int:
-    bits = 0
-    for concept in concepts_of(token):
-        bits |= _BITS[concept]
-    return bits
-
-
-def concept_bits(tokens: list[str]) -> int:
-    """Return the concepts in tokens as a set of bits, in the order of the lexicon."""
-    bits = 0
-    for token in tokens:
-        if is_wide(token):
-            for place in ideographs(token):
-                for concept in place:
-                    bits |= _BITS[concept]
-        else:
-            bits |= _bits(token)
-    return bits
 
 
 def may_order(text: str, tokens: list[str]) -> bool:
     """Return whether a text may contain an instruction; False also holds for every part of the text."""
-    return concept_bits(tokens).bit_count() >= FEWEST or is_template(text)
+    named = set[str]()
+    for token in tokens:
+        named |= concepts_in(token)
+        if len(named) >= FEWEST:
+            return True
+    return is_template(text)
 
 
 @lru_cache(maxsize=50_000)
@@ -65,23 +41,10 @@ def concept_index(name: str) -> int:
     return number(name) & ((1 << GLANCE_BITS) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """Weights of concepts and words by index, and the minimum score to pass."""
-
-    weights: memoryview
-    least: float
-
-    def score(self, found: set[str]) -> float:
-        """Return the sum of the weights, normalised like the model's."""
-        known = self.weights
-        return (
-            sum([known[concept_index(name)] for name in found]) * GLANCE_STEP / math.sqrt(max(1, len(found)))
-        )
-
-    def lets_through(self, found: set[str]) -> bool:
-        """Return whether a text with these features may be an instruction."""
-        return self.score(found) >= self.least
+def glance(weights: memoryview, found: set[str]) -> float:
+    """Return the sum of the weights of concepts and words, normalised like the model's."""
+    total = sum([weights[concept_index(name)] for name in found])
+    return total * GLANCE_STEP / math.sqrt(max(1, len(found)))
 
 
 def is_template(text: str) -> bool:
@@ -141,7 +104,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class OrderModel:
-    """Weights of features by index, the fast test, and thresholds for each kind of text.
+    """Weights of features by index, those of a fast test, and thresholds for each kind of text.
 
     A score is the bias plus the weights of the content (concepts and their order) and of the
     wording (n-grams), each divided by the square root of their number, so that long texts do not
@@ -150,7 +113,8 @@ class OrderModel:
 
     weights: memoryview
     bias: float
-    glance: Glance
+    glances: memoryview
+    least: float  # of a glance at a text that is scored
     limits: Mapping[str, Thresholds]
 
     def score(self, text: str, limits: Thresholds) -> float:
@@ -165,9 +129,9 @@ class OrderModel:
         glimpsed = glimpse(tokens)
         if sum([name[0] == "c" for name in glimpsed]) < FEWEST:
             return NOTHING
-        if not self.glance.lets_through(glimpsed) and not is_template(text):
+        if glance(self.glances, glimpsed) < self.least and not is_template(text):
             return NOTHING
-        found = text_features(text, tokens, glimpsed)
+        found = text_features(text, tokens)
         score = self.bias + weighed(self.weights, STEP, found, grams(text))
         if limits.weak - OPEN <= score < limits.sure and is_order(text, found):
             return limits.sure if score >= limits.weak else max(score, limits.clear)
@@ -182,12 +146,20 @@ def weighed(weights: memoryview, step: float, named: set[str], worded: set[int])
     )
 
 
+def by_chance(weighed: int, usual: int) -> float:
+    """Return the logarithm of how many times as many parts a text has as a usual one, at most 300 parts.
+
+    From then on a text needs no higher score: nobody shall hide an order behind many others.
+    """
+    return math.log(min(max(weighed, usual), _MANY) / usual)
+
+
 def read_model(text: str) -> OrderModel:
     """Return the model in a JSON text."""
     stored = json.loads(text)
     limits = {kind: Thresholds(*found) for kind, found in stored["limits"].items()}
-    glance = Glance(unpacked(stored["glance"], GLANCE_BITS), stored["least"])
-    return OrderModel(unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
+    weights, glances = unpacked(stored["weights"], ngrams.BITS), unpacked(stored["glance"], GLANCE_BITS)
+    return OrderModel(weights, stored["bias"], glances, stored["least"], limits)
 
 
 def unpacked(text: str, bits: int) -> memoryview:

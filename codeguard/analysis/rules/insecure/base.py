@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Rule
-from codeguard.corpus.syntax import walk
+from codeguard.analysis.rules.base import Match, Rule
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
@@ -26,14 +30,30 @@ _MOST_BEHIND = 40  # expressions that another is made of
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMatch:
-    """A match at a node. Severity and confidence default to the rule's."""
+_ALTERNATIVES: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
+)
 
-    node: ast.AST
-    reason: str
-    severity: Severity | None = None
-    confidence: Confidence | None = None
+
+def vocabulary(name: str) -> re.Pattern[str]:
+    """Return a pattern for a list of `words.toml`, for names in lower case; raise KeyError if there is none."""
+    return lazy("|".join(_ALTERNATIVES[name]))
+
+
+def mentions(text: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether a name, or a line of code, matches a pattern in any case."""
+    return pattern.search(text[:2000].lower()) is not None
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last name of an expression: of a variable, an attribute, or a key."""
+    if isinstance(node, ast.Call):
+        if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+            return node.args[0].value
+        return last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if isinstance(node, ast.Subscript):
+        return str(node.slice.value) if isinstance(node.slice, ast.Constant) else last_name(node.value)
+    return unqualified_name(node)
 
 
 class View:
@@ -137,6 +157,19 @@ class View:
             part.value for part in walk(called) if isinstance(part, ast.Return) and part.value is not None
         ]
         return self._returned.setdefault(called, found)
+
+    def match(
+        self,
+        rule: Rule,
+        node: ast.AST,
+        reason: str,
+        severity: Severity | None,
+        confidence: Confidence | None,
+    ) -> Match:
+        """Return the match of a rule at a node; severity and confidence default to the rule's."""
+        severity = rule.severity if severity is None else severity
+        confidence = rule.confidence if confidence is None else confidence
+        return Match(rule.id, *self.reading.place(node), reason, severity, confidence)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the parent of a node."""

@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.patterns import (
     Matcher,
     Pattern,
@@ -72,24 +73,21 @@ class FlowRow:
         Raises:
             KeyError, SyntaxError, ValueError: the table does not describe a row.
         """
-        known = {"to", "text", "where", "use", "built", "from", "but", "low", "unless", "of"}
-        if table.keys() - known:
-            raise KeyError(f"a row of flow has no {', '.join(sorted(table.keys() - known))}")
+        unknown = table.keys() - {"to", "text", "where", "use", "built", "from", "but", "low", "unless", "of"}
+        if unknown:
+            raise KeyError(f"a row of flow has no {', '.join(sorted(unknown))}")
         given = {name: Severity[text.upper()] for name, text in table.get("from", grades).items()}
         where = table.get("where", {})
         called = {name: _names(text) for name, text in where.items() if isinstance(text, str)}
         others = {name: text for name, text in where.items() if not isinstance(text, str)}
         use, built = Use(table["use"]), bool(table.get("built"))
-        reaches = [reach for reach, name in _REACHES.items() if name in given]
-        tagged = [Reach.LOCAL] if given.keys() - _UNTAGGED else []
-        least = min([*reaches, *tagged])
         to = [
-            _target(f"{key}.{place}", text, called, others, use, built, least)
+            _target(f"{key}.{place}", text, called, others, use, built)
             for place, text in enumerate(table.get("to", ()))
         ]
         if "text" in table:
             wording = LanguagePattern(*(lazy(text, re.DOTALL) for text in table["text"]))
-            sink = Sink(f"{key}.text", use, arguments=(), wording=wording, least=least)
+            sink = Sink(f"{key}.text", use, arguments=(), wording=wording)
             to.append((sink, pattern_of("$_", {})))
         compiled = patterns_of("$SINK", others)[0].where if _SINK in others else {}
         return cls(
@@ -105,9 +103,9 @@ class FlowRow:
         )
 
     def judge(
-        self, matcher: Matcher, pattern: Pattern, arrival: SinkHit | StoredValue
-    ) -> Iterator[NodeMatch]:
-        """Yield the match for a value that arrived at one of the row's targets, if the row reports it."""
+        self, matcher: Matcher, rule: Rule, pattern: Pattern, arrival: SinkHit | StoredValue
+    ) -> Match | None:
+        """Return the match for a value that arrived at one of the row's targets, if the row reports it."""
         view, value = matcher.view, arrival.value
         if isinstance(arrival, SinkHit):
             node: ast.AST = arrival.call
@@ -115,19 +113,19 @@ class FlowRow:
         else:
             node, argument = arrival.node, getattr(arrival.node, "value", None)
         if (self.of and not view.modules & self.of) or matcher.matches(pattern, node) is None:
-            return
+            return None
         if self.argument is not None and (argument is None or not matcher.allows(self.argument, argument)):
-            return
+            return None
         if any(matcher.matches(each, node) is not None for each in self.but):
-            return
+            return None
         tagged = self.grades.keys() - _UNTAGGED
         tags = frozenset(tagged if len(tagged) == len(self.grades) else {*tagged, "input"})
         origin = view.flow.source(value, self.use, tags=tags)
         severity = self._severity(origin, value.built)
         if origin is None or severity is None:
-            return
+            return None
         if matcher.occurs(self.unless, view.function_of(node) or view.reading.tree, {}):
-            return
+            return None
         confidence = _SURE.get(
             self._key(origin, value.built),
             Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW,
@@ -142,7 +140,7 @@ class FlowRow:
         if sure is None or sure.reach < origin.reach:
             severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
             reason += ", by way of a function of another file whose name says that it checks or cleans"
-        yield NodeMatch(node, reason, severity, confidence)
+        return view.match(rule, node, reason, severity, confidence)
 
     def _key(self, origin: Origin, built: bool) -> str:
         if origin.tag in self.grades:
@@ -167,7 +165,6 @@ def _target(
     where: Mapping[str, Any],
     use: Use,
     built: bool,
-    least: Reach,
 ) -> tuple[Sink | None, Pattern]:
     """Return the sink of a pattern, and what else of the pattern a call at the sink has to be."""
     pattern = pattern_of(text, where)
@@ -191,7 +188,7 @@ def _target(
             function = text.partition("(")[0]
     others = [f"{item.arg}={_written(item.value)}" for item in call.keywords if variable(item.value) != _SINK]
     rest = pattern_of(f"{function}({', '.join(['...', *others])})", where)
-    return Sink(key, use, names, methods, tuple(arguments), receiver, built, least=least), rest
+    return Sink(key, use, names, methods, tuple(arguments), receiver, built), rest
 
 
 def _written(node: ast.expr) -> str:
@@ -229,15 +226,17 @@ class FlowIndex:
     def __len__(self) -> int:
         return len(self._at) + len(self._statements)
 
-    def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+    def found(self, view: View) -> Iterator[Match]:
         """Yield what arrived somewhere in a file; an exception costs one rule at one place."""
         matcher = Matcher(view)
         for check, row, pattern, arrival in self._arrivals(view):
             try:
-                for match in row.judge(matcher, pattern, arrival):
-                    yield check, match
+                match = row.judge(matcher, check.rule, pattern, arrival)
             except Exception as error:  # hostile text meets code that did not expect it
                 view.reading.unread.fail(check.rule.id, error)
+                continue
+            if match is not None:
+                yield match
 
     def _arrivals(self, view: View) -> Iterator[tuple[Check, FlowRow, Pattern, SinkHit | StoredValue]]:
         for hit in view.flow.hits:

@@ -28,8 +28,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from codeguard.analysis.rules.insecure.base import View, parameters_of
-from codeguard.analysis.rules.insecure.words import last_name, mentions, vocabulary
+from codeguard.analysis.rules.insecure.base import View, last_name, mentions, parameters_of, vocabulary
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.effects import python_names

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of
+from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.insecure.base import Check, View, mentions, parameters_of, vocabulary
 from codeguard.analysis.rules.insecure.patterns import Matcher, Pattern, names_of, patterns_of, purposes
-from codeguard.analysis.rules.insecure.words import mentions, vocabulary
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.scopes import FunctionNode
@@ -54,41 +54,25 @@ class Row:
         Raises:
             KeyError, SyntaxError, TypeError: the table does not describe a row.
         """
-        known = {
-            "find",
-            "where",
-            "says",
-            "but",
-            "unless",
-            "nowhere",
-            "with",
-            "beside",
-            "of",
-            "in",
-            "purpose",
-            "asked",
+        given = dict(table)
+        where = given.pop("where", {})
+        patterns: dict[str, Any] = {
+            name: patterns_of(given.pop(key, ()), where)
+            for key, name in (("find", "patterns"), ("but", "but"), ("unless", "unless"), ("with", "needed"))
         }
-        unknown = table.keys() - known - {"severity", "confidence"}
-        if unknown:
-            raise KeyError(f"a row has no {', '.join(sorted(unknown))}")
-        where = table.get("where", {})
         return cls(
-            patterns_of(table["find"], where),
-            str(table["says"]),
-            but=patterns_of(table.get("but", ()), where),
-            unless=patterns_of(table.get("unless", ()), where),
-            nowhere=patterns_of(table.get("nowhere", ()), where),
-            needed=patterns_of(table.get("with", ()), where),
-            beside=tuple(patterns_of(group, where) for group in table.get("beside", ())),
-            of=frozenset(table.get("of", ())),
-            inside=table.get("in", ""),
-            purpose=table.get("purpose", ""),
-            asked=table.get("asked", ""),
-            severity=Severity[table["severity"].upper()] if "severity" in table else None,
-            confidence=Confidence[table["confidence"].upper()] if "confidence" in table else None,
+            **patterns,
+            says=str(given.pop("says")),
+            nowhere=patterns_of(given.pop("nowhere", ()), where),
+            beside=tuple(patterns_of(group, where) for group in given.pop("beside", ())),
+            of=frozenset(given.pop("of", ())),
+            inside=given.pop("in", ""),
+            severity=Severity[given.pop("severity").upper()] if "severity" in given else None,
+            confidence=Confidence[given.pop("confidence").upper()] if "confidence" in given else None,
+            **given,
         )
 
-    def at(self, matcher: Matcher, pattern: Pattern, node: ast.AST) -> NodeMatch | None:
+    def at(self, matcher: Matcher, rule: Rule, pattern: Pattern, node: ast.AST) -> Match | None:
         """Return the match of one of the row's patterns at a node, or None."""
         view = matcher.view
         bound = None if self.of and not _imports(view, node, self.of) else matcher.matches(pattern, node)
@@ -97,7 +81,8 @@ class Row:
         function = view.function_of(node)
         if self.inside and (function is None or not mentions(function.name, vocabulary(self.inside))):
             return None
-        if self.purpose and not self._is_for(view, node):
+        words = vocabulary(self.purpose) if self.purpose else None
+        if words is not None and not any(mentions(name, words) for name in purposes(view, node)):
             return None
         around = function or view.reading.tree
         if matcher.occurs(self.unless, around, bound) or matcher.occurs(
@@ -110,11 +95,7 @@ class Row:
             return None
         severity = Severity.LOW if self.asked and _is_asked(view, node, self.asked) else self.severity
         place = next(matcher.settings(node))[1] if isinstance(node, ast.Dict) else node
-        return NodeMatch(place, self.says, severity, self.confidence)
-
-    def _is_for(self, view: View, node: ast.AST) -> bool:
-        words = vocabulary(self.purpose)
-        return any(mentions(name, words) for name in purposes(view, node))
+        return view.match(rule, place, self.says, severity, self.confidence)
 
 
 Entry = tuple[Check, Row, Pattern]
@@ -130,10 +111,9 @@ class RowIndex:
                 for key in pattern.keys:
                     self._entries.setdefault(key, []).append((check, row, pattern))
         self._named = self._entries.pop(("setting", ""), [])
-        self._kinds = {kind for kind, _ in self._entries} | ({"setting"} if self._named else set())
         self._types = {key for kind, key in self._entries if kind == "node" and isinstance(key, type)}
 
-    def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+    def found(self, view: View) -> Iterator[Match]:
         """Yield what the rows find in a file; an exception costs one rule at one node."""
         matcher = Matcher(view)
         decided: set[int] = set()  # rows about the whole file
@@ -142,14 +122,14 @@ class RowIndex:
             if id(row) in decided:
                 continue
             try:
-                match = row.at(matcher, pattern, node)
+                match = row.at(matcher, check.rule, pattern, node)
             except Exception as error:  # hostile text meets code that did not expect it
                 view.reading.unread.fail(check.rule.id, error)
                 continue
             if match is not None:
                 if row.beside:
                     decided.add(id(row))
-                yield check, match
+                yield match
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
         nodes_of, names = matcher.view.reading.nodes_of, matcher.view.names
@@ -158,29 +138,25 @@ class RowIndex:
                 yield from self._at("call", name, call)
             if isinstance(call.func, ast.Attribute):
                 yield from self._at("method", call.func.attr, call)
-        for attribute in nodes_of(ast.Attribute) if "name" in self._kinds else ():
+        for attribute in nodes_of(ast.Attribute):
             yield from self._at("name", attribute.attr, attribute)
-        for name_node in nodes_of(ast.Name) if "name" in self._kinds else ():
+        for name_node in nodes_of(ast.Name):
             yield from self._at("name", name_node.id, name_node)
-        for kind in _SETTINGS if "setting" in self._kinds else ():
+        for kind in _SETTINGS:
             for node in nodes_of(kind):
                 for name, _ in matcher.settings(node):
                     yield from self._at("setting", name, node)
                     yield from ((entry, node) for entry in self._named if entry[2].is_named(name))
-        for keyword in nodes_of(ast.keyword) if "keyword" in self._kinds else ():
+        for keyword in nodes_of(ast.keyword):
             for entry, _ in self._at("keyword", keyword.arg or "", keyword):
                 yield entry, matcher.view.reading.parents[keyword]
-        for assignment in nodes_of(ast.Assign) if "target" in self._kinds else ():
+        for assignment in nodes_of(ast.Assign):
             for target in assignment.targets:
                 own = names_of(target)[:1]
                 for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
                     yield from self._at("target", name, assignment)
-        definitions: list[FunctionNode | ast.ClassDef] = [
-            *nodes_of(ast.FunctionDef),
-            *nodes_of(ast.AsyncFunctionDef),
-            *nodes_of(ast.ClassDef),
-        ]
-        for definition in definitions:
+        functions: list[FunctionNode] = [*nodes_of(ast.FunctionDef), *nodes_of(ast.AsyncFunctionDef)]
+        for definition in (*functions, *nodes_of(ast.ClassDef)):
             yield from self._at("definition", definition.name, definition)
             for decorator in definition.decorator_list:
                 yield from self._at("decorator", "", decorator)

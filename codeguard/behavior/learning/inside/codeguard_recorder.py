@@ -42,12 +42,14 @@ GRACE_S = 0.5
 SHARE = 0.25  # maximum share of the run's time spent on recording
 WATCHED = 4  # objects per call whose state is compared afterwards
 
-_clock = time.perf_counter
-_open, _write, _close, _flags = os.open, os.write, os.close, (os.O_WRONLY | os.O_NONBLOCK, os.O_WRONLY)
-_lock_file, _set_blocking, _getpid = fcntl.flock, os.set_blocking, os.getpid
-_realpath, _getframe = os.path.realpath, sys._getframe
+# The tests may replace these in their modules.
+_clock, _getframe, _getpid, _realpath = time.perf_counter, sys._getframe, os.getpid, os.path.realpath
+_open, _write, _close, _set_blocking, _lock_file = os.open, os.write, os.close, os.set_blocking, fcntl.flock
+_builtins = sys.modules["builtins"]
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range)
+_ROWS = {list: "[{}]", tuple: "({})", set: "{{{}}}", frozenset: "frozenset([{}])"}
+_SIZED = (*_ROWS, dict, bytearray)
 _BY_REPR = {  # value types of the standard library whose repr is the call that makes them
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "decimal": ("Decimal",),
@@ -58,8 +60,11 @@ _BY_REPR = {  # value types of the standard library whose repr is the call that 
     ),
     "pathlib": ("PurePosixPath", "PureWindowsPath", "PosixPath"),
 }  # fmt: skip
-_member = types.MemberDescriptorType
-_mark = "made%d_"
+_KNOWN_MODULES = frozenset(
+    {*_BY_REPR, "collections", "enum", "abc", "collections.abc", "typing", "numbers", "re"}
+)
+# Reading a frame's locals is visible to its imports, and imports look up names in modules.
+_LEFT_ALONE = frozenset({"__getattr__", "__getattribute__", "__dir__", "__del__"})
 _CO_OPTIMIZED, _CO_VARARGS, _CO_VARKEYWORDS = 0x01, 0x04, 0x08
 _CO_GENERATOR, _CO_ASYNC_GENERATOR, _CO_COROUTINE = 0x20 | 0x200, 0x200, 0x80
 
@@ -68,65 +73,50 @@ class UnwritableError(Exception):
     """A value has no source text, or none that is short enough."""
 
 
-class Built:
-    """How an object was made: imports, statements, the expression for it, and a fingerprint of its state."""
-
-    def __init__(self, value: Any, writer: Writer, text: str, fingerprint: Any) -> None:
-        self.ref = _weak(value)
-        self.imports = frozenset(writer.imports)
-        self.setup = tuple(writer.setup)
-        self.text = text
-        self.steps: tuple[tuple[str, ...], ...] = ()
-        self.fingerprint = fingerprint
+def attribute(value: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of an object without calling its `__getattr__`."""
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return default
 
 
 class Writer:
-    """Writes values as source text and collects the imports and statements that the text needs."""
+    """Writes values as source text and collects the imports and statements that the text needs.
 
-    def __init__(self, recorder: Recorder) -> None:
+    Every method raises `UnwritableError` for a value that has no source text, or none that is short enough.
+    """
+
+    def __init__(self, recorder: Recorder, by_identity: bool = False) -> None:
         self.recorder = recorder
+        self.by_identity = by_identity  # write objects by identity, not by their construction
         self.imports: set[tuple[str, str]] = set()
         self.setup: list[str] = []
         self.left = MAX_TEXT
         self.names: dict[int, str] = {}
         self.open: set[int] = set()
-        self.by_identity = False  # write objects by identity, not by their construction
 
     def spend(self, text: str) -> Any:
-        """Return a text and deduct its length from the limit.
-
-        Raises:
-            UnwritableError: the limit is exceeded.
-        """
+        """Return a text and deduct its length from the limit."""
         self.left -= len(text)
         if self.left < 0:
             raise UnwritableError
         return text
 
     def write(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as source text.
-
-        Raises:
-            UnwritableError: the value has no source text, or none that is short enough.
-        """
+        """Return a value as source text."""
         kind = type(value)
-        if value is None or kind is bool or kind is int:
-            if kind is int and value.bit_length() > 2_000:
+        if kind in _PLAIN:
+            if (kind is int and value.bit_length() > 2_000) or (
+                kind in (str, bytes) and len(value) > MAX_TEXT
+            ):
                 raise UnwritableError
-            return self.spend(repr(value))
-        if kind is str or kind is bytes:
-            if len(value) > MAX_TEXT:
-                raise UnwritableError
-            return self.spend(repr(value))
-        if kind is float:
-            return self.spend(repr(value) if value - value == 0.0 else f"float({repr(value)!r})")
-        if kind is complex:
-            return self.spend(repr(value))
+            is_odd = kind is float and value - value != 0.0
+            return self.spend(f"float({repr(value)!r})" if is_odd else repr(value))
+        if id(value) in self.names:
+            return self.names[id(value)]
         if depth > MAX_DEPTH or id(value) in self.open:
             raise UnwritableError
-        known = self.names.get(id(value))
-        if known is not None:
-            return known
         self.open.add(id(value))
         try:
             return self.composed(value, kind, depth + 1)
@@ -141,95 +131,62 @@ class Writer:
 
     def composed(self, value: Any, kind: type, depth: int) -> Any:
         """Return the source text of a value that is not a plain scalar."""
-        if kind is list:
-            return self.spend("[{}]".format(", ".join(self.many(value, depth))))
-        if kind is tuple:
+        if kind in _ROWS:
             items = self.many(value, depth)
-            return self.spend(f"({items[0]},)" if len(items) == 1 else "({})".format(", ".join(items)))
+            if kind in (set, frozenset):
+                items.sort()  # their order depends on the hash seed
+                if not items:
+                    return self.spend(f"{kind.__name__}()")
+            text = ", ".join(items) + ("," if kind is tuple and len(items) == 1 else "")
+            return self.spend(_ROWS[kind].format(text))
         if kind is dict:
-            return self.pairs(value, depth)
-        if kind is set or kind is frozenset:
-            # Sorted by text, because the order of a set depends on the hash seed.
-            items = sorted(self.many(list(value), depth))
-            if kind is frozenset:
-                return self.spend("frozenset([{}])".format(", ".join(items)) if items else "frozenset()")
-            return self.spend("{{{}}}".format(", ".join(items)) if items else "set()")
-        if kind is range:
-            return self.spend(repr(value))
-        if issubclass(kind, type):
+            keys, items = self.many(list(value.keys()), depth), self.many(list(value.values()), depth)
+            pairs = [f"{key}: {item}" for key, item in zip(keys, items, strict=False)]
+            return self.spend("{{{}}}".format(", ".join(pairs)))
+        if issubclass(kind, type) or kind is types.FunctionType:
             return self.named(value)
-        if kind is types.FunctionType:
-            return self.function(value)
         return self.instance(value, kind, depth)
 
-    def pairs(self, value: Any, depth: int) -> Any:
-        """Return a dictionary's items as source text."""
-        keys, items = self.many(list(value.keys()), depth), self.many(list(value.values()), depth)
-        return self.spend(
-            "{{{}}}".format(", ".join("{}: {}".format(*pair) for pair in zip(keys, items, strict=False)))
-        )
-
-    def imported(self, module: str, name: str) -> Any:
-        """Return a name and add its import."""
-        self.imports.add((module, name))
-        return self.spend(name)
-
     def named(self, value: Any) -> Any:
-        """Return a class by its name; it has to be in the trusted files or in some standard modules."""
+        """Return a class or function by its name in the trusted files or in some standard modules."""
         module, name = value.__module__, value.__qualname__
         if module == "builtins" and getattr(_builtins, name, None) is value:
             return self.spend(name)
         if type(module) is not str or type(name) is not str or not name.isidentifier():
             raise UnwritableError
-        if self.recorder.is_trusted_module(module) and self.recorder.holds(module, name, value):
-            return self.imported(module, name)
-        if module in _KNOWN_MODULES and self.recorder.holds(module, name, value):
-            return self.imported(module, name)
-        raise UnwritableError
-
-    def function(self, value: Any) -> Any:
-        """Return a function by its name, or a lambda by the position of its source in its file."""
-        name, module = value.__qualname__, value.__module__
-        if name == "<lambda>" or name.endswith(".<lambda>"):
-            code = value.__code__
-            if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
-                raise UnwritableError
-            if any(used not in _BUILTIN_NAMES for used in code.co_names):
-                raise UnwritableError
-            place = _lambda_place(code)
-            return self.spend(f"__lambda__({code.co_filename!r}, {', '.join(map(str, place))})")
-        is_ours = type(module) is str and name.isidentifier() and self.recorder.is_trusted_module(module)
-        if is_ours and self.recorder.holds(module, name, value):
-            return self.imported(module, name)
-        raise UnwritableError
+        is_known = module in _KNOWN_MODULES or self.recorder.is_trusted_module(module)
+        if not is_known or _names_of(sys.modules.get(module)).get(name) is not value:
+            raise UnwritableError
+        self.imports.add((module, name))
+        return self.spend(name)
 
     def instance(self, value: Any, kind: type, depth: int) -> Any:
         """Return an instance as the call that makes it."""
-        module, name = kind.__module__, kind.__qualname__
-        if name in _BY_REPR.get(module, ()) or (
-            module.startswith("pathlib.") and name in _BY_REPR["pathlib"]
-        ):
+        module, name = kind.__module__.partition(".")[0], kind.__qualname__
+        if name in _BY_REPR.get(module, ()):
             zone = getattr(value, "tzinfo", None) if name in ("datetime", "time") else None
             if zone is not None and type(zone).__name__ != "timezone":
                 raise UnwritableError
-            text = repr(value)
-            self.imports.add(("datetime" if module == "datetime" else module.partition(".")[0], ""))
-            return self.spend(
-                text if module == "datetime" else "{}.{}".format(module.partition(".")[0], text)
-            )
+            self.imports.add((module, ""))
+            return self.spend(repr(value) if module == "datetime" else f"{module}.{value!r}")
         if self.by_identity:
             return self.spend(f"<{name} {id(value)}>")
         built = self.recorder.how_built(value)
         if built is not None:
             return self.as_built(value, built)
-        members = kind.__dict__.get("_member_map_")
-        if type(members) is dict:
-            return self.member(value, kind)
+        if type(kind.__dict__.get("_member_map_")) is dict:
+            member = attribute(value, "_name_")
+            if type(member) is not str or not member.isidentifier():
+                raise UnwritableError
+            return self.spend(f"{self.named(kind)}.{member}")
         fields = kind.__dict__.get("_fields")
         if issubclass(kind, tuple) and type(fields) is tuple and len(fields) == len(value):
-            items = self.many(tuple(tuple.__iter__(value)), depth)
-            return self.spend("{}({})".format(self.named(kind), ", ".join(items)))
-        return self.from_fields(value, kind, depth)
+            parts = self.many(tuple(tuple.__iter__(value)), depth)
+        else:
+            parts = [
+                f"{shown}={self.write(attribute(value, own, _ABSENT), depth)}" for shown, own in _fields(kind)
+            ]
+        return self.spend("{}({})".format(self.named(kind), ", ".join(parts)))
 
     def as_built(self, value: Any, built: Built) -> Any:
         """Return the name of an object that recorded statements build again."""
@@ -237,91 +194,63 @@ class Writer:
             self.spend(line)
         self.imports.update(built.imports)
         self.setup.extend(line for line in built.setup if line not in self.setup)
-        name = self.recorder.new_name()
-        self.names[id(value)] = name
+        self.recorder.count += 1
+        name = self.names[id(value)] = f"made{self.recorder.count}_"
         self.setup.append(f"{name} = {built.text}")
         for step in built.steps:
             self.setup.extend(line.replace("__it__", name) for line in step)
         return name
 
-    def member(self, value: Any, kind: type) -> Any:
-        """Return a member of an enumeration by its name."""
-        try:
-            name = object.__getattribute__(value, "_name_")
-        except AttributeError:
-            raise UnwritableError from None
-        if type(name) is not str or not name.isidentifier():
-            raise UnwritableError
-        return self.spend(f"{self.named(kind)}.{name}")
 
-    def from_fields(self, value: Any, kind: type, depth: int) -> Any:
-        """Return an instance of a dataclass or attrs class as a call with the fields of its constructor."""
-        own = kind.__dict__
-        rows = []
-        if "__dataclass_fields__" in own:
-            for field in own["__dataclass_fields__"].values():
-                if getattr(field, "_field_type", None) is not None and field._field_type.name != "_FIELD":
-                    continue
-                if field.init:
-                    rows.append((field.name, field.name))
-        elif "__attrs_attrs__" in own:
-            for field in own["__attrs_attrs__"]:
-                if field.init is True:
-                    rows.append((getattr(field, "alias", None) or field.name.lstrip("_"), field.name))
-        else:
-            raise UnwritableError
-        parts = []
-        for shown, name in rows:
-            try:
-                found = object.__getattribute__(value, name)
-            except AttributeError:
-                raise UnwritableError from None
-            parts.append(f"{shown}={self.write(found, depth)}")
-        return self.spend("{}({})".format(self.named(kind), ", ".join(parts)))
+_ABSENT = object()  # cannot be written
 
 
-def _lambda_place(code: types.CodeType) -> Any:
-    """Return the range of lines and columns of a lambda's body, by which its source is found later."""
-    if not hasattr(code, "co_positions"):
-        raise UnwritableError
-    lines = [place for place in code.co_positions() if None not in place]
-    body = [place for place in lines if place[2] or place[3]]
-    if not body:
-        raise UnwritableError
-    first = min((place[0], place[2]) for place in body)
-    last = max((place[1], place[3]) for place in body)
-    return (*first, *last)
+def _fields(kind: type) -> Any:
+    """Return the arguments of a dataclass's or attrs class's constructor, each with its attribute."""
+    own = kind.__dict__
+    if "__dataclass_fields__" in own:
+        found = own["__dataclass_fields__"].values()
+        return [
+            (field.name, field.name) for field in found if field.init and field._field_type.name == "_FIELD"
+        ]
+    if "__attrs_attrs__" in own:
+        return [
+            (getattr(field, "alias", None) or field.name.lstrip("_"), field.name)
+            for field in own["__attrs_attrs__"]
+            if field.init is True
+        ]
+    raise UnwritableError
 
 
-_builtins = sys.modules["builtins"]
-_BUILTIN_NAMES = frozenset(dir(_builtins))
-_KNOWN_MODULES = frozenset(
-    {"datetime", "decimal", "fractions", "uuid", "ipaddress", "pathlib", "collections", "enum", "abc",
-     "collections.abc", "typing", "numbers", "re"}
-)  # fmt: skip
-
-
-def sketch(value: Any, depth: int = 0) -> Any:
+def sketch(value: Any) -> Any:
     """Return the type and approximate size of a value; arguments with equal sketches count as alike."""
     kind = type(value)
     if value is None or kind is bool:
         return value
-    if kind is int:
-        return (kind, value > 0 if value else None, min(value.bit_length() // 4, 6))
-    if kind is float:
-        return (kind, value > 0.0, value == 0.0)
-    if kind is str or kind is bytes:
-        return (kind, min(len(value), 3) + (len(value) > 12) + (len(value) > 60), value[:1])
-    if kind in (list, tuple, set, frozenset, dict):
+    if kind in (int, float):
+        return (
+            kind.__name__,
+            value > 0,
+            value == 0,
+            min(int(value).bit_length() // 4, 6) if kind is int else 0,
+        )
+    if kind in (str, bytes) or kind in _SIZED:
         size = len(value)
-        first = None
-        if size and depth < 2 and size <= MAX_ITEMS:
-            first = tuple(sorted({type(item).__name__ for item in value}))[:4]
-        return (kind.__name__, min(size, 4) + (size > 8) + (size > 30), first)
+        first = value[:1] if kind in (str, bytes) else type(next(iter(value), None)).__name__
+        return kind.__name__, min(size, 4) + (size > 12) + (size > 60), first
     return kind.__name__
 
 
-_LEFT_ALONE = frozenset({"__getattr__", "__getattribute__", "__dir__", "__del__"})
+class Built:
+    """How an object was made: imports, statements, the expression for it, and its state afterwards."""
+
+    def __init__(self, value: Any, writer: Writer, text: str, state: Any) -> None:
+        self.ref = _weak(value)
+        self.imports = frozenset(writer.imports)
+        self.setup = tuple(writer.setup)
+        self.text = text
+        self.steps: tuple[tuple[str, ...], ...] = ()
+        self.state = state
 
 
 class Function:
@@ -330,23 +259,32 @@ class Function:
     def __init__(self, code: types.CodeType, path: str) -> None:
         self.code = code
         self.path = path
-        self.name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
-        count, kwonly = code.co_argcount, code.co_kwonlyargcount
-        names = code.co_varnames
-        self.positional = names[:count]
-        self.kwonly = names[count : count + kwonly]
-        at = count + kwonly
-        self.rest = names[at] if code.co_flags & _CO_VARARGS else None
-        at += self.rest is not None
-        self.keyword = names[at] if code.co_flags & _CO_VARKEYWORDS else None
+        self.name = code.co_qualname
         self.owner, _, last = self.name.rpartition(".")
+        count, kwonly = code.co_argcount, code.co_kwonlyargcount
+        rest = iter(code.co_varnames[count + kwonly :])
+        self.positional = code.co_varnames[:count]
+        self.kwonly = code.co_varnames[count : count + kwonly]
+        self.rest = next(rest) if code.co_flags & _CO_VARARGS else None
+        self.keyword = next(rest) if code.co_flags & _CO_VARKEYWORDS else None
         self.is_init = bool(self.owner) and last == "__init__"
         self.is_method = bool(self.owner) and self.positional[:1] == ("self",)
         self.examined = 0
         self.samples = 0
         self.alike: dict[Any, int] = {}
         self.texts: set[Any] = set()
-        self.done = False
+        # Class bodies have no fast locals, and callers cannot reach nested functions.
+        is_inner = "<" in self.name or self.name.count(".") > 1 or not code.co_flags & _CO_OPTIMIZED
+        self.done = is_inner or last in _LEFT_ALONE
+
+    def arguments(self, frame: types.FrameType) -> Any:
+        """Return the positional arguments of a call and the named ones."""
+        values = frame.f_locals
+        positional = [values[name] for name in self.positional]
+        positional.extend(values[self.rest] if self.rest else ())
+        named = [(name, values[name]) for name in self.kwonly]
+        named.extend(values[self.keyword].items() if self.keyword else ())
+        return positional, named
 
 
 class Pending:
@@ -374,121 +312,64 @@ class Recorder:
         self.files: dict[str, Any] = {}
         self.functions: dict[int, Function] = {}
         self.pending: dict[int, Pending] = {}
-        self.modules: dict[str, bool] = {}
-        self.built: dict[int, Any] = {}
+        self.built: dict[int, Built] = {}
         self.count = 0
         self.lines: list[str] = []
         self.spent = 0.0
         self.began = _clock()
         self.pid = _getpid()
-        self.stopped = False
         self.mutex = threading.RLock()
-
-    # what belongs to the trusted files
 
     def file_of(self, filename: str) -> Any:
         """Return the real path of a trusted file for a code object's file name; None for other files."""
-        found = self.files.get(filename, False)
-        if found is False:
-            found = None
-            if filename[:1] != "<":
-                real = _realpath(filename)
-                if real.endswith(".py") and any(
-                    real == root or real.startswith(root + "/") for root in self.roots
-                ):
-                    found = real
-            self.files[filename] = found
-        return found
+        if filename not in self.files:
+            real = _realpath(filename) if filename[:1] != "<" else ""
+            is_ours = real.endswith(".py") and any(f"{real}/".startswith(f"{root}/") for root in self.roots)
+            self.files[filename] = real if is_ours else None
+        return self.files[filename]
 
     def is_trusted_module(self, name: str) -> Any:
         """Return whether a module of this name was loaded from a trusted file."""
-        known = self.modules.get(name)
-        if known is None:
-            module = sys.modules.get(name)
-            place = _names_of(module).get("__file__")
-            known = type(place) is str and self.file_of(place) is not None
-            if module is not None:
-                self.modules[name] = known
-        return known
+        place = _names_of(sys.modules.get(name)).get("__file__")
+        return type(place) is str and self.file_of(place) is not None
 
-    def holds(self, module: str, name: str, value: Any) -> Any:
-        """Return whether a module's name still refers to a value, so that the value can be written by it."""
-        return _names_of(sys.modules.get(module)).get(name) is value
-
-    def new_name(self) -> Any:
-        """Return a new name for an object that statements build."""
-        self.count += 1
-        return _mark % self.count
-
-    # objects
-
-    def fingerprint(self, value: Any) -> Any:
-        """Return an object's own state as text, as far as it can be written without running its code."""
-        parts = []
-        try:
-            own = object.__getattribute__(value, "__dict__")
-        except AttributeError:
-            own = {}
-        rows = list(own.items())[:MAX_ITEMS]
+    def state(self, value: Any) -> Any:
+        """Return what shows whether a value was changed, as text, without running its code."""
+        rows = [("", value)] if type(value) in _SIZED else list(attribute(value, "__dict__", {}).items())
         for base in type(value).__mro__[:-1]:
             for name, member in list(base.__dict__.items())[:200]:
-                if type(member) is _member:
-                    try:
+                if type(member) is types.MemberDescriptorType:
+                    with contextlib.suppress(AttributeError):
                         rows.append((name, member.__get__(value)))
-                    except AttributeError:
-                        continue
-        for name, item in rows:
-            writer = Writer(self)
-            writer.left, writer.by_identity = 400, True
+        parts = []
+        for name, item in rows[:MAX_ITEMS]:
             try:
-                shown = writer.write(item)
+                shown = Writer(self, by_identity=True).write(item)
             except UnwritableError:
-                size = len(item) if type(item) in (list, dict, set) else id(item)
-                shown = f"{type(item).__name__} {size}"
+                shown = f"{type(item).__name__} {len(item) if type(item) in _SIZED else id(item)}"
             parts.append(f"{name}={shown}")
         return tuple(parts)
 
     def how_built(self, value: Any) -> Any:
         """Return how an object was made; None if that was not recorded or the object has changed since."""
         built = self.built.get(id(value))
-        if built is None or built.ref() is not value:
+        if built is None or built.ref() is not value or built.state != self.state(value):
             return None
-        return built if built.fingerprint == self.fingerprint(value) else None
+        return built
 
-    def remember(self, value: Any, writer: Writer, text: str) -> None:
-        """Record how an object was made."""
-        if len(self.built) >= MAX_BUILT:
-            self.built.clear()
-        try:
-            self.built[id(value)] = Built(value, writer, text, self.fingerprint(value))
-        except TypeError:
-            return  # the object supports no weak references
-
-    # calls
-
-    def examine(self, frame: types.FrameType, code: types.CodeType, filename: str) -> Any:
-        """Record a call if it is of interest; return whether further calls of this code are."""
+    def started(self, frame: types.FrameType, path: str) -> Any:
+        """Record the arguments of a call if it is of interest; return whether further calls of its code are."""
+        code = frame.f_code
         function = self.functions.get(id(code))
         if function is None:
-            function = self.functions[id(code)] = Function(code, filename)
-            name = function.name
-            # Reading a frame's locals is visible to its imports, and imports look up names in modules.
-            if name.rpartition(".")[2] in _LEFT_ALONE:
-                function.done = True
-            # Class bodies have no fast locals, and callers cannot reach nested functions.
-            if "<" in name or name.count(".") > 1 or not code.co_flags & _CO_OPTIMIZED:
-                function.done = True
+            function = self.functions[id(code)] = Function(code, path)
         if function.done:
             return False
         start = _clock()
         if self.spent > GRACE_S + SHARE * (start - self.began):
             return True
-        try:
+        with contextlib.suppress(Exception):  # an unusual value must not stop the command
             self.note(frame, function)
-        except UnwritableError:
-            pass
-        except Exception:  # an unusual value must not stop the command
-            pass
         self.spent += _clock() - start
         return not function.done
 
@@ -496,61 +377,41 @@ class Recorder:
         """Record the arguments of a call, unless enough calls of its kind are recorded."""
         # The cheapest tests come first, because this runs at every call of a trusted function.
         function.examined += 1
-        if function.examined > MAX_EXAMINED or function.samples >= MAX_SAMPLES:
-            if not (function.is_method or function.is_init):
-                function.done = True
-                return
-            if function.examined > 4 * MAX_EXAMINED:
-                function.done = True
-                return
-        values = frame.f_locals
-        positional = [values[name] for name in function.positional]
-        if function.rest:
-            positional.extend(values[function.rest])
-        named = [(name, values[name]) for name in function.kwonly]
-        if function.keyword:
-            named.extend(values[function.keyword].items())
-        kinds = tuple(
-            [sketch(value) for value in positional] + [(name, sketch(value)) for name, value in named]
-        )
-        enough = function.samples >= MAX_SAMPLES or function.alike.get(kinds, 0) >= MAX_ALIKE
-        target = None
-        if function.is_method or function.is_init:
-            target = positional[0]
-        if enough and target is None:
+        builds = function.is_method or function.is_init
+        full = function.samples >= MAX_SAMPLES
+        if (
+            (full or function.examined > MAX_EXAMINED) and not builds
+        ) or function.examined > 4 * MAX_EXAMINED:
+            function.done = True
             return
-        if enough and not function.is_init and self.how_built(target) is None:
+        positional, named = function.arguments(frame)
+        kinds = (*map(sketch, positional), *((name, sketch(value)) for name, value in named))
+        enough = full or function.alike.get(kinds, 0) >= MAX_ALIKE
+        target = positional[0] if builds else None
+        if builds and type(target).__qualname__ != function.owner:
+            return
+        if enough and not function.is_init and (target is None or self.how_built(target) is None):
             return
         writer = Writer(self)
         pending = Pending(function, None if enough else kinds, writer)
-        rest = positional
+        pending.target = target
         if function.is_init:
-            if type(target).__qualname__ != function.owner:
-                return
             writer.open.add(id(target))
-            rest = positional[1:]
-            pending.target = target
-        elif function.is_method:
-            if type(target).__qualname__ != function.owner:
-                return
+        elif builds:
             pending.selfs = writer.write(target)
-            pending.own_lines = len(writer.setup)  # later ones belong to the arguments
-            pending.target = target
-            rest = positional[1:]
-        pending.args = [writer.write(value) for value in rest]
+        pending.own_lines = len(writer.setup)  # later ones belong to the arguments
+        pending.args = [writer.write(value) for value in positional[builds:]]
         pending.kwargs = [f"{name}={writer.write(value)}" for name, value in named]
         if not function.is_init:
-            pending.before = [
-                (value, _state(self, value))
-                for value in positional
-                if type(value) not in _PLAIN and not issubclass(type(value), type)
-            ][:WATCHED]
+            watched = [value for value in positional if type(value) not in _PLAIN]
+            watched = [value for value in watched if not issubclass(type(value), type)]
+            pending.before = [(value, self.state(value)) for value in watched[:WATCHED]]
         if len(self.pending) > 10_000:
             self.pending.clear()
         self.pending[id(frame)] = pending
 
     def ended(self, frame: types.FrameType, outcome: str, value: Any) -> None:
-        """Handle the end of a recorded call."""
+        """Record how a call ended and what it made; of an exception, `value` is the name or ""."""
         pending = self.pending.pop(id(frame), None)
         if pending is None or pending.function.code is not frame.f_code:
             return
@@ -560,38 +421,29 @@ class Recorder:
         self.spent += _clock() - start
 
     def finish(self, pending: Pending, line: int, outcome: str, value: Any) -> None:
-        """Record how a call ended and what it made."""
-        function, writer = pending.function, pending.writer
+        """Record a call that has ended, and what it means for the object that it was called on."""
+        function, writer, flags = pending.function, pending.writer, pending.function.code.co_flags
         call = "({})".format(", ".join(pending.args + pending.kwargs))
-        if function.is_init:
-            if outcome == "returned":
-                self.remember(pending.target, writer, self.class_name(writer, pending.target) + call)
-            outcome, value = (outcome, None) if outcome == "raised" else ("built", None)
-        elif outcome == "returned":
-            self.follow(pending, function, call)
+        returned = outcome == "returned"
+        if returned and pending.target is not None:
+            self.follow(pending, call)
         if pending.kinds is None:
             return
-        changed = False
-        if pending.before and outcome == "returned":
-            changed = any(_state(self, item) != state for item, state in pending.before)
-        shown = ""
-        if outcome == "returned" and not function.code.co_flags & _CO_GENERATOR:
-            result = Writer(self)
-            try:
-                shown = result.write(value)
-                if result.imports or result.setup or "__lambda__" in shown:
-                    shown = ""
-            except UnwritableError:
-                shown = ""
-        if outcome == "raised":
-            shown = value or ""
-        kind = type(value).__name__ if outcome == "returned" else ""
-        if outcome == "returned" and function.code.co_flags & _CO_GENERATOR:
+        changed = returned and any(self.state(item) != state for item, state in pending.before)
+        shown, kind = "" if returned else value, type(value).__name__ if returned else ""
+        if returned and function.is_init:
+            outcome, kind = "built", ""
+        elif flags & _CO_GENERATOR and returned:
             # Only the first item is available, or None if there is none.
-            kind = "async_generator" if function.code.co_flags & _CO_ASYNC_GENERATOR else "generator"
+            kind = "async_generator" if flags & _CO_ASYNC_GENERATOR else "generator"
+        elif returned:
+            result = Writer(self)
+            with contextlib.suppress(UnwritableError):
+                text = result.write(value)
+                shown = "" if result.imports or result.setup else text
         row = (
-            function.path, function.name, function.code.co_firstlineno, pending.selfs, pending.args,
-            pending.kwargs, sorted(writer.imports), list(writer.setup), outcome, shown, kind, line, changed,
+            function.path, function.name, pending.selfs, pending.args, pending.kwargs, sorted(writer.imports),
+            list(writer.setup), outcome, shown, kind, line, changed,
         )  # fmt: skip
         text = ascii(row)
         key = (call, pending.selfs and len(writer.setup), shown)
@@ -605,27 +457,26 @@ class Recorder:
             if len(self.lines) >= FLUSH_AT:
                 self.flush()
 
-    def class_name(self, writer: Writer, value: Any) -> Any:
-        """Return the name of an object's class."""
-        return writer.named(type(value))
-
-    def follow(self, pending: Pending, function: Function, call: str) -> None:
-        """Record that a call changed the object that it was called on."""
-        target, writer = pending.target, pending.writer
-        if target is not None and pending.before:
-            built = self.built.get(id(target))
-            state = self.fingerprint(target)
-            if built is not None and built.ref() is target and built.fingerprint != state:
-                if len(built.steps) >= MAX_STEPS:
-                    del self.built[id(target)]
-                else:
-                    name = function.name.rpartition(".")[2]
-                    extra = writer.setup[pending.own_lines :]
-                    built.imports |= frozenset(writer.imports)
-                    built.steps = (*built.steps, (*extra, f"__it__.{name}{call}"))
-                    built.fingerprint = state
-
-    # the pipe
+    def follow(self, pending: Pending, call: str) -> None:
+        """Record that a call made an object, or changed the one that it was called on."""
+        target, writer, function = pending.target, pending.writer, pending.function
+        state = self.state(target)
+        if function.is_init:
+            if len(self.built) >= MAX_BUILT:
+                self.built.clear()
+            with contextlib.suppress(TypeError):  # some objects support no weak references
+                self.built[id(target)] = Built(target, writer, writer.named(type(target)) + call, state)
+            return
+        built = self.built.get(id(target))
+        if built is None or built.ref() is not target or built.state == state:
+            return
+        if len(built.steps) >= MAX_STEPS:
+            del self.built[id(target)]
+            return
+        name = function.name.rpartition(".")[2]
+        built.imports |= frozenset(writer.imports)
+        built.steps = (*built.steps, (*writer.setup[pending.own_lines :], f"__it__.{name}{call}"))
+        built.state = state
 
     def flush(self) -> None:
         """Send the records; they are dropped if nobody reads the pipe."""
@@ -633,24 +484,20 @@ class Recorder:
         if not lines or _getpid() != self.pid:
             return
         data = ("\n".join(lines) + "\n").encode("ascii")
-        try:
-            guard = _open(self.lock, _flags[1])
-        except OSError:
-            return
-        try:
-            _lock_file(guard, fcntl.LOCK_EX)
-            pipe = _open(self.pipe, _flags[0])
+        with contextlib.suppress(OSError):
+            guard = _open(self.lock, os.O_WRONLY)
             try:
-                _set_blocking(pipe, True)
-                view = memoryview(data)
-                while view:
-                    view = view[_write(pipe, view) :]
+                _lock_file(guard, fcntl.LOCK_EX)
+                pipe = _open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
+                try:
+                    _set_blocking(pipe, True)
+                    view = memoryview(data)
+                    while view:
+                        view = view[_write(pipe, view) :]
+                finally:
+                    _close(pipe)
             finally:
-                _close(pipe)
-        except OSError:
-            return
-        finally:
-            _close(guard)
+                _close(guard)
 
     def forked(self) -> None:
         """Reset in a forked child, because pending records belong to the parent."""
@@ -659,38 +506,14 @@ class Recorder:
         self.pending = {}
         self.mutex = threading.RLock()
 
-    def stop(self) -> None:
-        """Send the remaining records."""
-        if not self.stopped:
-            self.stopped = True
-            self.flush()
-
 
 def _names_of(module: Any) -> Any:
-    """Return the names of a module without calling its `__getattr__`."""
-    try:
-        return object.__getattribute__(module, "__dict__")
-    except AttributeError:
-        return {}
-
-
-def _state(recorder: Recorder, value: Any) -> Any:
-    """Return the state of an argument, to detect changes by the call."""
-    kind = type(value)
-    if kind in (list, tuple, dict, set, frozenset, bytearray):
-        writer = Writer(recorder)
-        try:
-            return writer.write(value)
-        except UnwritableError:
-            return len(value)
-    return recorder.fingerprint(value)
+    return attribute(module, "__dict__", {})
 
 
 def _watch_by_profile(recorder: Recorder) -> Any:
     """Observe calls with a profile function; untrusted code returns first, because every call pays for it."""
-    files, pending, examine, ended, file_of = (
-        recorder.files, recorder.pending, recorder.examine, recorder.ended, recorder.file_of,
-    )  # fmt: skip
+    files, file_of = recorder.files, recorder.file_of
     import opcode  # imported here only: it identifies the instructions that leave a function normally
 
     missing = object()
@@ -702,87 +525,65 @@ def _watch_by_profile(recorder: Recorder) -> Any:
         if event == "call":
             code = frame.f_code
             path = files.get(code.co_filename, missing)
-            if path is None:
-                return
             if path is missing:
                 path = file_of(code.co_filename)
-                if path is None:
-                    return
+            if path is None:
+                return
             # A generator triggers an event at each step; only the first is its call (RESUME has argument 0).
             if code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]:
                 return
-            examine(frame, code, path)
-        elif event == "return" and id(frame) in pending:
+            recorder.started(frame, path)
+        elif event == "return" and id(frame) in recorder.pending:
             code = frame.f_code
             instruction = code.co_code[frame.f_lasti]
             if code.co_flags & _CO_COROUTINE and instruction != value_returned:
                 return  # it is suspended
-            if arg is None and instruction not in returning:
-                ended(frame, "raised", "")
-            else:
-                ended(frame, "returned", arg)
-
-    threading.setprofile(profile)
-    sys.setprofile(profile)
+            is_raised = arg is None and instruction not in returning
+            recorder.ended(frame, "raised" if is_raised else "returned", "" if is_raised else arg)
 
     def stop() -> None:
         threading.setprofile(None)
         if sys.getprofile() is profile:
             sys.setprofile(None)
 
+    threading.setprofile(profile)
+    sys.setprofile(profile)
     return stop
 
 
 def _watch_by_monitoring(recorder: Recorder) -> Any:
     """Observe calls by PEP 669; code that is not trusted is switched off at its first call."""
     monitoring: Any = getattr(sys, "monitoring")  # noqa: B009  # not there before 3.12
-    events = monitoring.events
+    events, disable, file_of = monitoring.events, monitoring.DISABLE, recorder.file_of
     tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
     if tool is None:
-        return None
+        return lambda: None
     monitoring.use_tool_id(tool, "codeguard learn")
-    disable = monitoring.DISABLE
-    file_of, examine, ended, pending = recorder.file_of, recorder.examine, recorder.ended, recorder.pending
 
     def started(code: types.CodeType, offset: int) -> Any:
         path = file_of(code.co_filename)
-        if path is None:
-            return disable
-        if not examine(_getframe(1), code, path):
-            if local.pop(id(code), None) is not None and not pending:
-                monitoring.set_local_events(tool, code, 0)
-            return disable
-        if id(code) not in local:
-            local[id(code)] = code
-            monitoring.set_local_events(tool, code, events.PY_RETURN | events.PY_YIELD)
-        return None
+        return None if path is not None and recorder.started(_getframe(1), path) else disable
 
-    # The next three repeat their look-up: a shared helper would cost a call at every event, and change the frame.
-    def returned(code: types.CodeType, offset: int, value: Any) -> None:
-        if pending:
-            frame = _getframe(1)
-            if id(frame) in pending:
-                ended(frame, "returned", value)
+    def returned(code: types.CodeType, offset: int, value: Any) -> Any:
+        if file_of(code.co_filename) is None:
+            return disable
+        return recorder.ended(_getframe(1), "returned", value)
 
-    def yielded(code: types.CodeType, offset: int, value: Any) -> None:
-        if pending and not code.co_flags & _CO_COROUTINE:  # else it waits for something
-            frame = _getframe(1)
-            if id(frame) in pending:
-                ended(frame, "returned", value)
+    def yielded(code: types.CodeType, offset: int, value: Any) -> Any:
+        if file_of(code.co_filename) is None or code.co_flags & _CO_COROUTINE:
+            return disable  # a coroutine that yields waits for something
+        return recorder.ended(_getframe(1), "returned", value)
 
     def unwound(code: types.CodeType, offset: int, error: Any) -> None:
-        if pending:
-            frame = _getframe(1)
-            if id(frame) in pending:
-                ended(frame, "raised", type(error).__name__)
+        if recorder.pending:
+            recorder.ended(_getframe(1), "raised", type(error).__name__)
 
-    local: dict[int, types.CodeType] = {}
     for event, callback in (
         (events.PY_START, started), (events.PY_RETURN, returned), (events.PY_YIELD, yielded),
         (events.PY_UNWIND, unwound),
     ):  # fmt: skip
         monitoring.register_callback(tool, event, callback)
-    monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
+    monitoring.set_events(tool, events.PY_START | events.PY_RETURN | events.PY_YIELD | events.PY_UNWIND)
 
     def stop() -> None:
         monitoring.set_events(tool, 0)
@@ -801,9 +602,8 @@ def start() -> None:
     stop = watch(recorder)
 
     def finish() -> None:
-        if stop is not None:
-            stop()
-        recorder.stop()
+        stop()
+        recorder.flush()
 
     atexit.register(finish)
     os.register_at_fork(after_in_child=recorder.forked)

@@ -14,9 +14,9 @@ from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overv
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
 from codeguard.reports.html.ranking import beside_twin, css_class, reasons, tags
-from codeguard.reports.html.site.frame import PageFrame, accept_form, file_id, file_link, site_page
-from codeguard.reports.level import level_line
+from codeguard.reports.html.site.frame import PageFrame, accept_hint, file_id, file_link, site_page
 from codeguard.reports.ranking import ORIGIN, why
+from codeguard.reports.styled import level_line
 
 _HEADLINE = {
     ChunkStanding.HARMFUL: "would do harm",
@@ -118,7 +118,7 @@ def file_page(
         story = "Your own code: the manifest lists it as it is."
     present = set(map(css_class, chunks))
     kinds = [kind for kind in _WORDS if kind in present]
-    body = _chunks(chunks, trusted, frame)
+    body = _chunks(chunks, trusted)
     if len(chunks) > MOST_CHUNKS:
         body.append(f"<p>… and {len(chunks) - MOST_CHUNKS} more chunks.</p>")
     return site_page(
@@ -135,7 +135,7 @@ def file_page(
     )
 
 
-def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: PageFrame) -> list[str]:
+def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked]) -> list[str]:
     """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
     left, made = MOST_CHARACTERS, []
     gravest = sorted(
@@ -148,11 +148,11 @@ def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: PageFram
             code = code_block(item.chunk.text)
             if standing(item) and number < MOST_COMPARED:
                 code = beside_twin(item, trusted)
-        made.append((item.chunk.span.start_byte, _chunk(item, code, frame)))
+        made.append((item.chunk.span.start_byte, _chunk(item, code)))
     return [shown for _, shown in sorted(made)]
 
 
-def _chunk(item: Ranked, code: str, frame: PageFrame) -> str:
+def _chunk(item: Ranked, code: str) -> str:
     chunk, kind, decided = item.chunk, css_class(item), standing(item)
     name = text(chunk.symbol or f"({chunk.kind.value})")
     label = tag("accepted", "good") if decided is ChunkStanding.ACCEPTED else ""
@@ -163,7 +163,7 @@ def _chunk(item: Ranked, code: str, frame: PageFrame) -> str:
     if item.evidence:
         parts.append(folded(f"penalties {item.penalty:+.2f}", reasons(item)))
     if decided is not None and decided is not ChunkStanding.ACCEPTED:
-        parts.append(accept_form(frame, chunk.path, chunk.sha256))
+        parts.append(accept_hint(chunk.sha256))
     return f'<article id="line-{chunk.start_line}" class="{kind} f-{kind}">{"".join(parts)}</article>\n'
 
 

@@ -11,28 +11,21 @@ from codeguard.models import text_digest
 from codeguard.reports.html.page import Page, document, hidden, style_sheet, text
 
 LONGEST_QUESTION = 1_000  # characters
-LONGEST_REASON = 2_000
 COUNTS = (5, 10, 20)
 MODES = {"rerank": "convicted last", "drop": "convicted dropped"}
 SWITCHES = ("bad", "warning", "good", "other")
 POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-_PAGES = {"/": "Map", "/findings": "Findings", "/trust": "Trust"}
+_PAGES = {"/": "Map", "/findings": "Findings"}
 
 
 @dataclass(frozen=True, slots=True)
 class PageFrame:
-    """The frame of a page: the secret of its forms (empty if read-only), and the last search."""
+    """The frame of a page: when it was made, and the last search."""
 
     made: str
-    form_secret: str = ""
     question: str = ""
     k: int = COUNTS[0]
     mode: str = "rerank"
-
-    @property
-    def may_change(self) -> bool:
-        """Return whether the pages offer changes."""
-        return bool(self.form_secret)
 
 
 @cache
@@ -48,8 +41,7 @@ def site_page(page: Page, frame: PageFrame, address: str = "") -> FinishedPage:
         f'<a href="{path}"{" aria-current=page" if path == address else ""}>{name}</a>'
         for path, name in _PAGES.items()
     )
-    note = "" if frame.may_change else '<span class="tag">read-only</span>'
-    top = f'<nav><a class="name" href="/">codeguard</a>{links}{note}{_search_form(frame)}</nav>\n'
+    top = f'<nav><a class="name" href="/">codeguard</a>{links}{_search_form(frame)}</nav>\n'
     return document(page, _HEAD, top)
 
 
@@ -90,24 +82,9 @@ def file_link(path: str, inside: str, line: int = 0) -> str:
     return f'<a href="/file?id={file_id(path)}{f"#line-{line}" if line else ""}">{inside}</a>'
 
 
-def accept_form(frame: PageFrame, path: str, digest: str) -> str:
-    """Return how to overrule what was found in a text: a form, or the command if read-only.
-
-    `digest` consists only of hexadecimal digits.
-    """
-    if not frame.may_change:
-        return (
-            f'<p class="faint">To overrule this: <code>codeguard accept {digest} --reason "why it is right"</code>'
-            ", or start <code>codeguard serve --write</code>.</p>"
-        )
-    return (
-        '<form class="accept" method="post" action="/accept">'
-        f'<input type="hidden" name="form_secret" value="{frame.form_secret}">'
-        f'<input type="hidden" name="file" value="{file_id(path)}">'
-        f'<input type="hidden" name="digest" value="{digest}">'
-        f'<label>Why it is right <input name="reason" required maxlength="{LONGEST_REASON}" autocomplete="off">'
-        "</label><button>Accept</button></form>"
-    )
+def accept_hint(digest: str) -> str:
+    """Return how to overrule what was found in a text; `digest` consists only of hexadecimal digits."""
+    return f'<p class="faint">To overrule this: <code>codeguard accept {digest} --reason "why it is right"</code></p>'
 
 
 def error_page(error: str, frame: PageFrame) -> FinishedPage:

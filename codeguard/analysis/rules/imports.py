@@ -1,0 +1,368 @@
+"""Lookalikes of well-known packages, and commands that install packages.
+
+The list of known packages has the most downloaded names on PyPI and npm, and their import names if these differ.
+Being listed proves nothing; it prevents honest similar names (`toml`, `tomli`; `mock`, `nock`) from
+being reported as imitations of each other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis.python.imports import SCRIPTS, Imported, imports_of
+from codeguard.analysis.rules.base import (
+    IMPORTED,
+    LESS_SURE,
+    DetectorContext,
+    FileSignal,
+    Match,
+    rules_of,
+)
+from codeguard.corpus.confusables import skeleton
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+
+def normalised(name: str) -> str:
+    """Return a package's name as PyPI compares it: lower case, `-`, `_` and `.` equal (PEP 503)."""
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+_KNOWN = {
+    sort: frozenset(names.split())
+    for sort, names in tomllib.loads(
+        Path(__file__).with_name("known_packages.toml").read_text("utf-8")
+    ).items()
+}
+STANDARD_LIBRARY = frozenset(sys.stdlib_module_names) | _KNOWN["legacy"]
+"""Top-level modules of Python's standard library, those of older versions among them."""
+PYTHON_PACKAGES = frozenset(map(normalised, _KNOWN["pypi"] | _KNOWN["imports"]))
+"""Well-known distributions of PyPI and the names they are imported by, normalised."""
+
+_INSTALLERS = frozenset(
+    {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
+)
+_RUNNERS = frozenset(
+    """
+    os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+    subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
+
+
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield matches for imports and the text around them."""
+    seen: set[str] = set()
+    apart = reading.unread.apart
+    for imported in imports_of(reading):
+        if imported.package not in seen:
+            seen.add(imported.package)
+            yield from apart("the rules about packages", _package, reading, imported)
+    yield from apart("the rules about instructions", _instructions, reading)
+    if reading.tree is not None and "install" in reading.text:
+        yield from apart("runtime-install", _runtime_installs, reading)
+
+
+def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
+    name, script = imported.package, reading.language in SCRIPTS
+    alike = npm_lookalike(name) if script else python_lookalike(name)
+    if alike is None or (script and name in _KNOWN["node"]):
+        return
+    # Projects have such names by chance; hardly one adds `safe` or `official` to that of another.
+    named: dict[str, str | bool] = {IMPORTED: name, LESS_SURE: alike.near}
+    graded = Severity.HIGH if alike.near else Severity.MEDIUM
+    # Optional packages need not be installed; others are independent, or a successor such as `httpx2`.
+    if imported.guarded or not alike.slip or (not alike.near and name[-1:].isdigit()):
+        graded = Severity.LOW
+    yield Match("lookalike", imported.start, imported.end, alike.reason, graded, measurements=named)
+
+
+def _instructions(reading: Reading) -> Iterator[Match]:
+    if "install" not in reading.text and " add " not in reading.text:
+        return
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.IDENTIFIER or len(segment.text) < 12:
+            continue
+        raw = reading.text[segment.start : segment.end]
+        for found in _INSTALL.finditer(raw):
+            start, end = segment.start + found.start(), segment.start + found.end()
+            source = _source(found["rest"])
+            if source:
+                reason = f"installs from {source}"
+                yield Match("install-source", start, end, reason, *_graded_source(source))
+            for package in _packages(found["rest"], quoted=raw[found.start() - 1 : found.start()] == "`"):
+                alike = npm_lookalike(package) if found["npm"] else python_lookalike(package)
+                if alike is not None and alike.near and alike.slip:
+                    reason = f"to be installed: {alike.reason}"
+                    yield Match("lookalike", start, end, reason, Severity.MEDIUM)
+
+
+def _runtime_installs(reading: Reading) -> Iterator[Match]:
+    for node in reading.nodes_of(ast.Call):
+        called = reading.names.called(node)
+        if not node.args or called not in _RUNNERS | _INSTALLERS:
+            continue
+        given = node.args[0]
+        parts = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+        words = " ".join(str(reading.names.constant(part, "?")) for part in parts)
+        if _TOOLS.search(f" {words} ") or (called in _INSTALLERS and " install " in f" {words} "):
+            sources = map(_source, (found["rest"] for found in _INSTALL.finditer(words)))
+            grades = (_graded_source(source) for source in sources if source)
+            worst = next((grade for grade in grades if grade[0] is Severity.HIGH), (None, None))
+            yield Match("runtime-install", *reading.place(node), f"runs {words[:80]!r}", *worst)
+
+
+_INSTALL = lazy(
+    r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
+    r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"
+)
+_SOURCE = lazy(
+    r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
+    r"|(?P<direct>(?:git\+\w{1,8}|https?)://(?!\.\.\.|…)\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
+)
+_USUAL = lazy(
+    r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
+    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)"
+    r"|file:///",  # a folder of the machine, in which whoever writes the text has nothing
+    re.IGNORECASE,
+)
+# The network, or the owner of an IP address, controls what is installed.
+_UNVERIFIED = lazy(
+    r"(?:git\+)?http://(?!localhost[:/])|(?:git\+)?https://(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]{2,60}\])",
+    re.IGNORECASE,
+)
+_WITH_VALUE = ("-i", "-f", "-r", "--index-url", "--extra-index-url", "--trusted-host", "--registry")
+_PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+# Words after a package's name where prose continues.
+_FOLLOWING = "for to with and or in if on from before first then when as so that is will"
+_GOES_ON = frozenset(_FOLLOWING.split())
+# Words after the command in sentences about it: "pip install fails", "the pip install step".
+_SPEAKING = """
+fail fails failed failing failure run runs ran running work works worked working step steps command commands process
+succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
+will would does did is was has had this that these those it them your our their the a an again once also and or but not
+"""
+_SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
+
+
+def _source(rest: str) -> str:
+    """Return where an install command installs from, if it says so."""
+    found = _SOURCE.search(rest)
+    source = "" if found is None else next(part for part in found.groups() if part)
+    # Without an index, from a folder, which the same job has filled.
+    return "" if "--no-index" in rest and "://" not in source else source
+
+
+def _graded_source(source: str) -> tuple[Severity | None, Confidence | None]:
+    plain = source.strip("<>()[]")
+    if _USUAL.match(plain) is not None:
+        return Severity.LOW, None
+    return (Severity.HIGH, Confidence.HIGH) if _UNVERIFIED.match(plain) else (None, None)
+
+
+def _packages(rest: str, *, quoted: bool) -> list[str]:
+    """Return the packages that an install command names, at most six."""
+    words = rest.split("#")[0].split()
+    packages: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        name = re.split(r"[=<>~!\[;,@]", word.lstrip("@"), maxsplit=1)[0].rstrip(".:")
+        if before in _WITH_VALUE or word.startswith("-") or not _PACKAGE.match(name):
+            continue
+        if word.lower() in (_GOES_ON if packages else _SPOKEN_OF) and not quoted:
+            break
+        if len(packages) > 3 and not re.search(r"[=<>~\[]", word):
+            break  # prose after the command
+        packages.append(name)
+    return packages[:6]
+
+
+LEAST_EDITED = 5  # letters; shorter names are similar to many honest ones
+LEAST_SWAPPED = 4
+LEAST_AFFIXED = 4
+MAX_NAME = 60
+_KEYS = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")
+_SOUNDS = frozenset("iy ck sz uv ei ae mn ou ph".split())  # noqa: SIM905 - words read better as words
+_WEAK = ("one letter more", "another letter")
+_GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "s"), ("4", "a"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """An imitated name, and how it is imitated; `near` for one edit or character, not an affix.
+
+    `slip` is False for an edit that is no typing error (`parsy` for `parso`), which is often an
+    independent project.
+    """
+
+    name: str
+    known: str
+    how: str
+    near: bool
+    slip: bool = True
+
+    @property
+    def reason(self) -> str:
+        """What imitates what, and how."""
+        return f"{self.name} looks like {self.known}: {self.how}"
+
+
+def python_lookalike(name: str) -> Lookalike | None:
+    """Return what a Python package's name imitates; None if it is well known or dissimilar."""
+    known = normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
+    return None if known else _lookalike(name, _known_names(npm=False))
+
+
+def npm_lookalike(name: str) -> Lookalike | None:
+    """Return what an npm package's name imitates; scoped names (`@org/name`) imitate none."""
+    return None if name in _KNOWN["npm"] or name.startswith("@") else _lookalike(name, _known_names(npm=True))
+
+
+class _Names:
+    """Well-known names, indexed by their variants with one deletion (symmetric deletes, Garbe 2012)."""
+
+    def __init__(self, names: frozenset[str], loose: frozenset[str]) -> None:
+        """Take names, and others that are compared by edits only."""
+        self.names = names
+        self.collapsed = {name.replace("-", ""): name for name in sorted(names) if "-" in name}
+        self.shapes = {_shape(name): name for name in sorted(names) if "-" in name}
+        self.deletions: dict[str, set[str]] = {}
+        for name in sorted(names | loose):
+            for key in (name, *_deletions(name)):
+                self.deletions.setdefault(key, set()).add(name)
+
+
+@lru_cache(maxsize=2)
+def _known_names(*, npm: bool) -> _Names:
+    if npm:
+        return _Names(frozenset(map(normalised, _KNOWN["npm"])), frozenset())
+    standard = (name for name in STANDARD_LIBRARY if len(name) > LEAST_EDITED and name[0] != "_")
+    return _Names(PYTHON_PACKAGES, frozenset(map(normalised, standard)) - PYTHON_PACKAGES)
+
+
+def _deletions(name: str) -> Iterator[str]:
+    return (name[:at] + name[at + 1 :] for at in range(len(name)))
+
+
+def _shape(name: str) -> str:
+    return "-".join(sorted(name.split("-")))
+
+
+def _lookalike(name: str, known: _Names) -> Lookalike | None:
+    plain = normalised(name)
+    if name.startswith("_"):
+        return None  # a C module next to a Python one, such as `_pickle`
+    if len(plain) > MAX_NAME or not _KNOWN["ordinary"].isdisjoint({plain, plain.replace("-", "")}):
+        return None
+    if found := _glyph(name, plain, known) or _separators(plain, known):
+        return Lookalike(name, *found, near=True)
+    if found := _edited(plain, known):
+        return Lookalike(name, *found, near=True, slip=found[1] not in _WEAK or _is_slip(plain, found[0]))
+    return Lookalike(name, *found, near=False) if (found := _affixed(plain, known)) else None
+
+
+def _glyph(name: str, plain: str, known: _Names) -> tuple[str, str] | None:
+    looks = {
+        normalised(skeleton(name)),
+        *(plain.replace(glyph, meant) for glyph, meant in _GLYPHS if glyph in plain),
+    }
+    for look in sorted(looks - {plain}):
+        if look in known.names and len(look) >= LEAST_SWAPPED:
+            return look, "a glyph that looks the same"
+    return None
+
+
+def _separators(plain: str, known: _Names) -> tuple[str, str] | None:
+    joined = plain.replace("-", "")
+    if joined != plain and joined in known.names and len(joined) >= LEAST_EDITED:
+        return joined, "another separator"
+    if plain in known.collapsed:
+        return known.collapsed[plain], "a missing separator"
+    if "-" in plain and known.shapes.get(_shape(plain), plain) != plain:
+        return known.shapes[_shape(plain)], "its words in another order"
+    return None
+
+
+def _edited(plain: str, known: _Names) -> tuple[str, str] | None:
+    near: set[str] = set()
+    for key in (plain, *_deletions(plain)):
+        near |= known.deletions.get(key, set())
+    for other in sorted(near):
+        how = _one_edit(plain, other)
+        least = LEAST_SWAPPED if how == "two letters exchanged" else LEAST_EDITED
+        if how and len(other) >= least:
+            return other, how
+    return None
+
+
+def _is_slip(plain: str, other: str) -> bool:
+    """Return whether an edit is a typing error: a doubled letter, or a neighboring key."""
+    at = next((n for n, (a, b) in enumerate(zip(plain, other, strict=False)) if a != b), len(other))
+    typed = plain[at]
+    if len(plain) > len(other):
+        return typed in other[max(0, at - 1) : at + 1] or _are_neighbours(typed, other[at - 1 : at + 1])
+    return _are_neighbours(typed, other[at])
+
+
+def _are_neighbours(typed: str, meant: str) -> bool:
+    """Return whether a key is next to one of some others, or its letter sounds like one of them."""
+    if any(f"{typed}{key}" in _SOUNDS or f"{key}{typed}" in _SOUNDS for key in meant):
+        return True
+    places = {key: (row, column) for row, keys in enumerate(_KEYS) for column, key in enumerate(keys)}
+    row, column = places.get(typed, (9, 9))
+    return any(
+        abs(row - places[key][0]) <= 1 and abs(column - places[key][1]) <= 1 for key in meant if key in places
+    )
+
+
+def _one_edit(first: str, second: str) -> str:
+    """Return the edit (Damerau-Levenshtein) that turns one name into the other, or ""."""
+    if abs(len(first) - len(second)) > 1 or first == second:
+        return ""
+    at = next(
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
+    )
+    rest, other = first[at:], second[at:]
+    if rest[1:] == other:
+        return "one letter more"
+    if rest == other[1:]:
+        return "one letter less"
+    if rest[1:] == other[1:]:
+        return "another letter"
+    if rest[:1] == other[1:2] and rest[1:2] == other[:1] and rest[2:] == other[2:]:
+        return "two letters exchanged"
+    return ""
+
+
+def _affixed(plain: str, known: _Names) -> tuple[str, str] | None:
+    parts = plain.split("-")
+    for affix, rest in ((parts[0], "-".join(parts[1:])), (parts[-1], "-".join(parts[:-1]))):
+        if affix in _KNOWN["affixes"] and rest in known.names and len(rest) >= LEAST_AFFIXED:
+            return rest, f"with {affix!r} added"
+    bare = plain.rstrip("0123456789")
+    if bare != plain and len(plain) - len(bare) == 1 and bare in known.names and len(bare) >= LEAST_EDITED:
+        return bare, f"with {plain[len(bare) :]!r} added"
+    for affix in ("py", "python", "js", "node"):
+        rest = plain.removeprefix(affix)
+        rest = plain.removesuffix(affix) if rest == plain else rest
+        if rest != plain and rest in known.names and len(rest) >= LEAST_EDITED and "-" not in plain:
+            return rest, f"with {affix!r} added"
+    return None
+
+
+SIGNAL = FileSignal(
+    "imports",
+    "lookalikes of well-known packages, installs from strange sources",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

@@ -1,0 +1,450 @@
+"""Near-copies of trusted functions, with the changed lines.
+
+Layout, comments, names of variables, annotations, order of parameters and keywords are ignored,
+and so are imports moved between module and function. Exact copies in this sense are not
+reported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import IntEnum
+from itertools import pairwise
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
+from codeguard.analysis.python.statements import ITSELF, MAX_STATEMENTS, Statement, is_variable, statements
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.secrets import masked_file
+from codeguard.corpus import syntax
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Chunk, ChunkKind
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
+LEAST_TOKENS = 14  # tokens of both functions together
+LEAST_COMMON_TOKENS = (
+    120  # tokens of both together; this much common code is no coincidence, whatever the names
+)
+MOST_REPLACED = 3
+MOST_ADDED = 6
+NAMED_SHARE = 0.3
+_OFF = frozenset({"False", "None", "0", "false", "null"})
+UNNAMED_SHARE = 0.1
+MAX_HUNKS = 8
+MAX_CHANGED_HUNKS = 3
+MAX_RUN = 300  # tokens of a changed range that are compared one by one
+LEAVING = frozenset({"raise", "assert", "throw", "abort", "panic"})
+QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")
+_PROTECTING = """
+verify check_hostname cert_reqs CERT_REQUIRED ssl_context autoescape safe_load SafeLoader usedforsecurity
+compare_digest hmac secure httponly samesite algorithms escape quote sanitize sanitise validate valid is_valid
+authenticate authorize authorise permission permissions has_permission login_required realpath resolve
+is_relative_to commonpath sha256 sha384 sha512 blake2b scrypt pbkdf2_hmac bcrypt argon2 iterations secrets
+token_bytes token_hex urandom literal_eval timeout O_EXCL O_NOFOLLOW shell follow_symlinks allow_redirects
+trust_env csrf_exempt umask mode nonce iv salt
+"""
+PROTECTING = frozenset(_PROTECTING.split())
+_WEAK = """
+md5 sha1 MD5 SHA1 ECB DES ARC4 RC4 CERT_NONE _create_unverified_context eval exec system popen pickle marshal
+unsafe_load UnsafeLoader 0o777 0o666 0777 0666 random mktemp shell
+"""
+WEAK = frozenset(_WEAK.split())
+
+
+class ChangeWeight(IntEnum):
+    """How much a change matters."""
+
+    QUIET = 1  # a message, a log line
+    CHANGE = 2
+    PROTECTION = 3  # a check, a security argument or a protecting call
+
+
+@dataclass(frozen=True, slots=True)
+class StatementChange:
+    """One change: its kind, its position in the candidate, both lines as written, and how many tokens differ."""
+
+    what: str
+    weight: ChangeWeight
+    start: int
+    end: int
+    was: str
+    now: str
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDifference:
+    """All differences between two functions.
+
+    `size` counts the tokens of both, `share` is the share of them that differ, 0 to 1. `replaced`
+    counts the original's statements without an equal, `added` the copy's. `mostly_equal` means that
+    more of the bodies agrees than differs.
+    """
+
+    changes: tuple[StatementChange, ...]
+    share: float
+    size: int
+    replaced: int
+    added: int
+    mostly_equal: bool
+
+
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the changes of each near-copy, most severe first."""
+    trusted = context.trusted_functions
+    if not trusted:
+        return
+    position = 0
+    for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
+        if chunk.kind in FUNCTIONS:
+            yield from reading.unread.apart(chunk.symbol, _matches, reading, masked, position, trusted)
+        position += len(chunk.text)
+
+
+def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Match]:
+    closest: tuple[Counterpart, FunctionDifference] | None = None
+    counterparts = trusted.counterparts(chunk)
+    own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if counterparts else ()
+    if counterparts and not own and chunk.text.strip():
+        reading.unread.note(_TOO_LONG, chunk.start_line)
+    for counterpart in counterparts:
+        function = counterpart.function
+        theirs = statements(function.text, function.language, function.symbol.rpartition(".")[2])
+        found = difference(
+            _without_moved_imports(theirs, function.text, chunk.imports),
+            function.text,
+            _without_moved_imports(own, chunk.text, function.imports),
+            chunk.text,
+        )
+        if found is None:
+            continue
+        if not found.changes:
+            return  # an exact copy apart from ignored differences
+        if closest is None or found.share < closest[1].share:
+            closest = (counterpart, found)
+    if closest is None or not _is_copy(*closest, chunk):
+        return
+    counterpart, found = closest
+    for change in sorted(found.changes, key=lambda item: -item.weight)[:3]:
+        yield _match(change, counterpart, position)
+
+
+# An assertion that a type checker asks for.
+_FOR_TYPES = lazy(r"assert (?:isinstance\(|[\w.]+ is not None\b(?! and| or))")
+
+
+def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
+    """Yield the changes by which a function lost a check or a protection, places counted in its text.
+
+    What it has as often as before, in whatever place, is not lost; a function that was rewritten is not compared.
+    """
+    then, now = (
+        statements(part.text, part.language, part.symbol.rpartition(".")[2]) for part in (before, after)
+    )
+    found = difference(then, before.text, now, after.text)
+    if found is None or found.replaced > MOST_REPLACED or found.added > MOST_ADDED:
+        return
+    body = [item for item in then if item.key[0] not in ("@", "async", "def")]
+    if all(item.key[0] in LEAVING or item.key[0][-1:] in "\"'" for item in body):
+        return  # it never returned anything, as one that others are to define
+    words = [Counter(word for item in side for word in item.key) for side in (then, now)]
+    lost, new = words[0] - words[1], words[1] - words[0]
+    values = [_keywords(side) for side in (then, now)]
+    switched_off = any(
+        values[0][name] not in _OFF and values[1].get(name) in _OFF for name in values[0].keys() & PROTECTING
+    )
+    if (LEAVING | PROTECTING) & lost.keys() or WEAK & new.keys() or switched_off:
+        yield from (
+            item
+            for item in found.changes
+            if item.weight is ChangeWeight.PROTECTION
+            and item.was
+            # Where a handler goes, what it translated is raised all the same.
+            and (item.now or not item.was.startswith("except"))
+            and _FOR_TYPES.match(item.was) is None
+        )
+
+
+def _without_moved_imports(
+    found: tuple[Statement, ...], text: str, elsewhere: tuple[str, ...]
+) -> tuple[Statement, ...]:
+    """Drop imports inside a function whose names the other function's module imports."""
+    places = [
+        (item, bound)
+        for item in found
+        if item.tokens[0].text in ("import", "from") and (bound := _bindings(text[item.start : item.end]))
+    ]
+    if not places:
+        return found
+    known = frozenset[tuple[str, str]]().union(*map(_bindings, elsewhere))
+    moved = {id(item) for item, bound in places if bound <= known}
+    return tuple(item for item in found if id(item) not in moved)
+
+
+def _bindings(statement: str) -> frozenset[tuple[str, str]]:
+    """Return the names that an import statement binds and what they refer to; empty for other statements."""
+    try:
+        body = ast.parse(statement.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    match body:
+        case [ast.Import(names=names)]:
+            prefix = ""
+        case [ast.ImportFrom(module=module, level=level, names=names)]:
+            prefix = "." * level + (module or "") + ":"
+        case _:
+            return frozenset()
+    return frozenset((alias.asname or alias.name, prefix + alias.name) for alias in names)
+
+
+def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) -> bool:
+    """Return whether the functions agree so much that one is an edited copy of the other."""
+    if (
+        found.size < LEAST_TOKENS
+        or not found.mostly_equal
+        or found.replaced > MOST_REPLACED
+        or found.added > MOST_ADDED
+    ):
+        return False
+    own, other = chunk.symbol.rpartition("."), counterpart.function.symbol.rpartition(".")
+    named = counterpart.named and (own[0] == other[0] or found.size >= LEAST_COMMON_TOKENS)
+    if named:
+        return found.share <= NAMED_SHARE
+    return found.size >= LEAST_COMMON_TOKENS and found.share <= UNNAMED_SHARE
+
+
+def _match(change: StatementChange, counterpart: Counterpart, position: int) -> Match:
+    shown = f"{change.what} beside {counterpart.function.symbol} ({counterpart.function.origin})"
+    lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
+    rules = {ChangeWeight.PROTECTION: "removed-check", ChangeWeight.CHANGE: "changed-line"}
+    return Match(
+        rules.get(change.weight, "changed-message"),
+        position + change.start,
+        position + change.end,
+        f"{shown}; {lines}",
+        measurements={
+            "trusted_line": counterpart.function.line,
+            "likeness": round(counterpart.likeness, 2),
+            "tokens": change.tokens,
+        },
+    )
+
+
+def difference(
+    trusted: Sequence[Statement],
+    trusted_text: str,
+    copy: Sequence[Statement],
+    copy_text: str,
+) -> FunctionDifference | None:
+    """Compare two functions statement by statement; None if they differ in too many places."""
+    matcher = SequenceMatcher(
+        None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
+    )
+    blocks = matcher.get_opcodes()
+    hunks = [block for block in blocks if block[0] != "equal"]
+    changed = sum(end > begin for _, begin, end, _, _ in hunks)
+    # Inserted statements can hide a change, so a single change may be surrounded by more of them.
+    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
+        return None
+    size = len(_words(trusted)) + len(_words(copy))
+    pairs = [
+        pair
+        for tag, begin, end, other, _ in blocks
+        if tag == "equal"
+        for pair in zip(trusted[begin:end], copy[other : other + end - begin], strict=True)
+    ]
+    changes: list[StatementChange] = []
+    differing = 0
+    for _, begin, end, other, other_end in hunks:
+        texts = trusted_text, copy_text
+        found, tokens = _change(trusted[begin:end], copy[other:other_end], copy, other, texts)
+        differing += tokens
+        if found is not None:
+            changes.append(found)
+    changes += _exchanged(pairs, trusted_text, copy_text)
+    return FunctionDifference(
+        tuple(changes),
+        differing / max(1, size),
+        size,
+        sum(max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks if end > begin),
+        sum(other_end - other for _, begin, end, other, other_end in hunks if end == begin),
+        len(_words(trusted[1:])) + len(_words(copy[1:])) >= 2 * differing,
+    )
+
+
+def _words(items: Iterable[Statement]) -> list[str]:
+    return [word for item in items for word in item.key]
+
+
+def _change(
+    gone: Sequence[Statement],
+    come: Sequence[Statement],
+    copy: Sequence[Statement],
+    at: int,
+    texts: tuple[str, str],
+) -> tuple[StatementChange | None, int]:
+    """Return the change between statements at the same place of a copy and the number of different tokens.
+
+    None if keywords are in another order, or brackets were set that change nothing.
+    """
+    was, now = _words(gone), _words(come)
+    if gone and come and Counter(was) == Counter(now) and was.count("=") > 1:
+        return None, 0
+    # Formatters set brackets of their own.
+    if len(gone) == len(come) == 1 and [word for word in was if word not in "()"] == [
+        word for word in now if word not in "()"
+    ]:
+        trees = [
+            _tree(text[item.start : item.end]) for text, (item,) in zip(texts, (gone, come), strict=True)
+        ]
+        if trees[0] == trees[1] != "":
+            return None, 0
+    lost, new = _differing(was, now)
+    what, weight = _judged(gone, come, lost, new, _bare_names(come, copy))
+    shown = come or [copy[min(at, len(copy) - 1)]]  # the changed statements, or the one next to missing ones
+    lines = [
+        " ".join(_shown(text, item) for item in side[:2])
+        for text, side in zip(texts, (gone, come), strict=True)
+    ]
+    differing = len(lost) + len(new)
+    return StatementChange(
+        what, weight, shown[0].start, shown[-1].end, lines[0], lines[1], differing
+    ), differing
+
+
+def _bare_names(come: Sequence[Statement], copy: Sequence[Statement]) -> set[str]:
+    """Return the names that a copy uses at a place and binds nowhere, such as an imported `sha256`."""
+    used = {token.text for item in come for token in item.tokens}
+    bound = {token.text for token in copy[0].tokens} if copy else set[str]()
+    for item in copy:
+        texts = [token.text for token in item.tokens]
+        bound.update(name for name, after in pairwise(texts) if after in ("=", ":=", ":", ",", "in"))
+    return used - bound
+
+
+def _judged(
+    gone: Sequence[Statement], come: Sequence[Statement], lost: list[str], new: list[str], bare: set[str]
+) -> tuple[str, ChangeWeight]:
+    if _only_quiet(gone, come):
+        return "a message", ChangeWeight.QUIET
+    leaving = [Counter(word for word in _words(side) if word in LEAVING) for side in (gone, come)]
+    if leaving[0] - leaving[1]:
+        return "removed check", ChangeWeight.PROTECTION
+    weak = sorted(WEAK.intersection(new) - set(lost))
+    if weak:
+        return f"weakened to {weak[0]}", ChangeWeight.PROTECTION
+    before, after = _keywords(gone), _keywords(come)
+    valued = (name for name in before if before[name] != after.get(name))
+    touched = sorted(PROTECTING.intersection((*lost, *new, *valued)) - bare)
+    if touched and gone:
+        return f"changed protection ({touched[0]})", ChangeWeight.PROTECTION
+    what = "changed code" if gone and come else "removed statement" if gone else "added statement"
+    return what, ChangeWeight.CHANGE
+
+
+def _only_quiet(gone: Sequence[Statement], come: Sequence[Statement]) -> bool:
+    if all(QUIET.match(item.tokens[0].text) for item in (*gone, *come)):
+        return True
+    if len(gone) != 1 or len(come) != 1:
+        return False
+    was, now = gone[0].key, come[0].key
+    lost, new = _differing(was, now)
+    return (
+        was[0] in LEAVING
+        and now[0] in LEAVING
+        and was[1:2] == now[1:2]
+        and all(word[-1:] in "\"'`" or not word.isalnum() for word in (*lost, *new))
+    )
+
+
+def _tree(statement: str) -> str:
+    """Return the syntax tree of a statement of Python, or of its first line with a colon; "" if it has none."""
+    text = statement.strip().removeprefix("el")  # `elif` has the tree of `if`
+    try:
+        return ast.dump(syntax.parse(f"{text} pass" if text.endswith(":") else text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+
+
+def _differing(gone: Sequence[str], come: Sequence[str]) -> tuple[list[str], list[str]]:
+    if max(len(gone), len(come)) > MAX_RUN:
+        return list(gone), list(come)
+    lost: list[str] = []
+    new: list[str] = []
+    for tag, a, b, c, d in SequenceMatcher(None, gone, come, autojunk=False).get_opcodes():
+        if tag != "equal":
+            lost += gone[a:b]
+            new += come[c:d]
+    return lost, new
+
+
+def _keywords(items: Sequence[Statement]) -> dict[str, str]:
+    """Return the first words of the values that names or keywords get in statements."""
+    found: dict[str, str] = {}
+    for item in items:
+        for at in range(1, len(item.key) - 1):
+            if item.key[at] == "=" and item.tokens[at - 1].text.isidentifier() and at > 1:
+                found[item.tokens[at - 1].text] = item.key[at + 1]
+    return found
+
+
+def _shown(text: str, item: Statement) -> str:
+    return " ".join(text[item.start : item.end].split())[:120]
+
+
+def _exchanged(
+    pairs: Sequence[tuple[Statement, Statement]], trusted_text: str, copy_text: str
+) -> Iterator[StatementChange]:
+    """Yield the statements in which a copy uses a variable inconsistently.
+
+    In an honest copy each variable of the original has one name. A name that differs in few places
+    was exchanged.
+    """
+    meant: dict[str, Counter[str]] = {}
+    for first, second in pairs:
+        for one, other in _variables(first, second):
+            meant.setdefault(one, Counter())[other] += 1
+    usual = {one: others.most_common(1)[0][0] for one, others in meant.items()}
+    origins: dict[str, Counter[str]] = {}
+    for one, others in meant.items():
+        origins.setdefault(usual[one], Counter())[one] += others[usual[one]]
+    found = 0
+    for first, second in pairs:
+        wrong = [
+            (one, other)
+            for one, other in _variables(first, second)
+            if usual[one] != other or origins[other].most_common(1)[0][0] != one
+        ]
+        if wrong and found < MAX_CHANGED_HUNKS:
+            found += 1
+            yield StatementChange(
+                "exchanged variable",
+                ChangeWeight.CHANGE,
+                second.start,
+                second.end,
+                _shown(trusted_text, first),
+                _shown(copy_text, second),
+            )
+
+
+def _variables(first: Statement, second: Statement) -> Iterator[tuple[str, str]]:
+    if "def" in first.key[:2] or ITSELF in first.key[:3]:
+        return  # parameters may be reordered
+    for at in range(len(first.tokens)):
+        if is_variable(first.tokens, at):
+            yield first.tokens[at].text, second.tokens[at].text
+
+
+SIGNAL = FileSignal(
+    "near_copy",
+    "copies of trusted functions with a changed line",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+    compares=True,
+)

@@ -1,0 +1,224 @@
+"""Code that hides what it does: how names and texts that are called or run are put together.
+
+Nothing is run: constants are folded by codeguard's own operations.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis.python.imports import SCRIPTS
+from codeguard.analysis.python.test_files import is_in_test
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
+from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
+from codeguard.models import Severity
+
+_SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
+_LEAST_SOUP = 3
+_SHOWN = 60
+_MOST_PARTS = 2_000  # nodes per expression
+_TOO_MANY = f"an expression of more than {_MOST_PARTS:,} parts was not looked through for hidden names"
+_SCRIPT_PACKED = lazy(
+    r"\beval\s{0,3}\(\s{0,3}function\s{0,3}\(\s{0,3}p\s{0,3},\s{0,3}a\s{0,3},\s{0,3}c\b"
+    r"|\bString\.fromCharCode\s{0,3}\((?:\s{0,3}(?:0x)?[0-9a-fA-F]{1,6}\s{0,3},){12}"
+    r"|\beval\s{0,3}\(\s{0,3}(?:unescape|decodeURIComponent|String\.fromCharCode|\w{1,40}\.split\s{0,3}\([^)\n]{0,20}\)\.reverse)"
+)
+_BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
+_NAMING = {"getattr": 1, "__import__": 0, "import_module": 0}  # place of the name that they take
+_CODE = lazy(
+    r"(?:^|[\n;:{ (])(?:import\s+[\w.]+|from\s+[\w.]+\s+import\b|"
+    r"def\s+\w+\s*\(|lambda\b[^:\n]{0,60}:|exec\s*\(|eval\s*\(|"
+    r"__import__\s*\(|os\.(?:system|environ|popen)|subprocess\.|socket\.|require\s*\(|child_process|function\s*\w{0,30}\(|"
+    r"print\s*\(|curl\s+-|wget\s+http|/bin/(?:ba)?sh)"
+    r"|\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
+)
+_ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
+_ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
+_MOST_ESCAPES = 400
+
+
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield obfuscated code."""
+    apart, script = reading.unread.apart, reading.language in SCRIPTS
+    if script or reading.language == "python":
+        yield from apart("escaped-text", _spelled, reading)
+        yield from apart("identifier-soup", _soup, reading)
+    if reading.tree is not None:
+        for node in reading.nodes_of(ast.Call):
+            yield from apart("the rules about calls", _call, reading, node)
+    elif script:
+        yield from apart("the rules for scripts", _packed, reading)
+
+
+def _spelled(reading: Reading) -> Iterator[Match]:
+    """Yield words written in escapes although they could be typed."""
+    text = reading.text
+    if text.count("\\x") + text.count("\\u") + text.count("\\1") < 6:
+        return
+    for match in _ESCAPES.finditer(text):
+        codes = [
+            int(part[3], 8) if part[3] else int(part[0] or part[1] or part[2], 16)
+            for part in _ESCAPE.findall(match.group()[: _MOST_ESCAPES * 6])
+        ]
+        word = "".join(map(chr, codes))
+        letters = sum(char.isalpha() for char in word)
+        alphabet = 2 * sum(ord(after) - ord(before) == 1 for before, after in pairwise(word)) > len(word)
+        if letters >= 0.7 * len(word) and re.search(r"[a-z]{4}|[A-Z]{4}", word) and not alphabet:
+            severity = None if _CODE.search(word) else Severity.LOW
+            yield Match("escaped-text", *match.span(), f"escapes that spell {word[:_SHOWN]!r}", severity)
+
+
+def _soup(reading: Reading) -> Iterator[Match]:
+    """Yield the first of several names that cannot be told apart."""
+    soup = [
+        item for item in reading.segments if item.kind is SegmentKind.IDENTIFIER and _SOUP.match(item.text)
+    ]
+    if len(soup) >= _LEAST_SOUP:
+        shown = ", ".join(sorted(item.text for item in soup)[:3])
+        reason = f"{len(soup)} names that cannot be told apart: {shown}"
+        yield Match("identifier-soup", soup[0].start, soup[0].end, reason)
+
+
+def _packed(reading: Reading) -> Iterator[Match]:
+    quoted = [
+        (item.start, item.end)
+        for item in reading.segments
+        if item.kind not in (SegmentKind.IDENTIFIER, SegmentKind.PROSE)
+    ]
+    for found in _SCRIPT_PACKED.finditer(reading.text):
+        if not any(start <= found.start() < end for start, end in quoted):
+            yield Match("runs-built-text", *found.span(), "runs or spells text from character codes")
+            return
+
+
+def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
+    names, (start, end) = reading.names, reading.place(node)
+    name = names.called(node)
+    if _is_concealed(reading, node):
+        named = names.text(node.args[-1] if len(node.args) == 1 else node.args[1])
+        yield Match("concealed-name", start, end, f"puts the name {named!r} together")
+    if name not in RUNNING_CODE | RUNNING_COMMANDS:
+        return
+    if any(_names_by_text(part, reading) for part in _called_through(reading, node.func)):
+        yield Match("hidden-call", start, end, f"calls {name} by a name that is put together")
+    if node.args and name in RUNNING_CODE and _is_built(reading, node.args[0]):
+        text = names.text(node.args[0])
+        if text is not None:
+            reason = f"{name} gets {text[:_SHOWN]!r}, put together here"
+            yield Match("runs-built-text", start, end, reason)
+    if node.args and name in ("exec", "eval") and (origin := _imported_text(reading, node.args[0])):
+        first = node.args[0]
+        # Tests of a repr evaluate it.
+        shown = isinstance(first, ast.Call) and names.called(first) == "repr"
+        reason = f"{name} gets what {origin} of another file holds"
+        match = Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None)
+        # Tests run what the package has generated.
+        yield replace(match, measurements={LESS_SURE: True}) if is_in_test(reading, start) else match
+
+
+def _imported_text(reading: Reading, text: ast.expr) -> str:
+    """Return the name of what another file holds, if a text is made of nothing but such."""
+    names = reading.names
+    given = [part for part in walk(text) if isinstance(part, ast.Name)]
+    for part in tuple(given):
+        if values := names.values_of(part):
+            given.remove(part)
+            given += (inner for value in values for inner in walk(value) if isinstance(inner, ast.Name))
+    given = [part for part in given if names.is_imported(part) or not hasattr(builtins, part.id)]
+    if not all(map(names.is_imported, given)):
+        return ""
+    origins = (name for part in given for name in names.names_of(part))
+    return next((name for name in origins if name.partition(".")[0] not in sys.stdlib_module_names), "")
+
+
+def _walk(
+    reading: Reading, root: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
+) -> Iterator[ast.AST]:
+    """Yield an expression and the nodes reached by `parts`, each once; a truncated walk is recorded."""
+    waiting = [root]
+    seen: set[ast.AST] = set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        if len(seen) >= _MOST_PARTS:
+            reading.unread.note(_TOO_MANY, getattr(root, "lineno", 0))
+            return
+        seen.add(at)
+        yield at
+        waiting += parts(at)
+
+
+def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.AST]:
+    """Yield the called expression, the object that it is taken from, and the values of its name."""
+
+    def parts(at: ast.AST) -> Iterable[ast.AST]:
+        if isinstance(at, ast.Attribute | ast.Subscript):
+            return (at.value,)
+        if isinstance(at, ast.Name):
+            return reading.names.values_of(at)
+        return at.args[:1] if isinstance(at, ast.Call) else ()
+
+    return _walk(reading, node, parts)
+
+
+def _names_by_text(node: ast.AST, reading: Reading) -> bool:
+    """Return whether a `getattr`, an import or a subscript uses a composed name."""
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Constant) and isinstance(
+            reading.names.constant(node.slice), str
+        )
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    if function not in (*_NAMING, "get", "__getattribute__") or not node.args:
+        return False
+    given = node.args[1] if function == "getattr" and len(node.args) > 1 else node.args[-1]
+    return (
+        not isinstance(given, ast.Constant | ast.Name | ast.Attribute)
+        and reading.names.text(given) is not None
+    )
+
+
+def _is_concealed(reading: Reading, node: ast.Call) -> bool:
+    """Return whether a call takes an attribute or a module by a name whose pieces all stand in the call."""
+    by = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+    place = _NAMING.get(by, len(node.args))
+    if len(node.args) <= place:
+        return False
+    given = node.args[place]
+    pieces = [part for part in _walk(reading, given, ast.iter_child_nodes) if isinstance(part, ast.Name)]
+    if isinstance(given, ast.Constant) or any(part.id not in _BUILDING | {"map", "str"} for part in pieces):
+        return False
+    return reading.names.text(given) is not None
+
+
+def _is_built(reading: Reading, node: ast.expr) -> bool:
+    """Return whether a text is made from character codes, encoded data or reversed text."""
+
+    def parts(at: ast.AST) -> Iterable[ast.AST]:
+        values = reading.names.values_of(at) if isinstance(at, ast.Name) else ()
+        return (*(values if len(values) == 1 else ()), *ast.iter_child_nodes(at))
+
+    for at in _walk(reading, node, parts):
+        if isinstance(at, ast.Call) and reading.names.called(at) in _BUILDING:
+            return True
+        if isinstance(at, ast.Slice) and at.step is not None and reading.names.constant(at.step) == -1:
+            return True
+        if isinstance(at, ast.Name) and at.id == "chr":
+            return True
+    return False
+
+
+SIGNAL = FileSignal(
+    "obfuscation", "code that hides what it does", tuple(rules_of(__file__).values()), _inspect, intent=True
+)

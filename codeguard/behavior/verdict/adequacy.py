@@ -1,0 +1,71 @@
+"""How many single edits of a trusted function its calls notice: a pass on calls that notice few shows little.
+
+This is mutation analysis (DeMillo, Lipton and Sayward 1978) of the calls rather than of a test suite. An edit that no
+call notices may as well be the same function in other words, so that the share is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.matching.repairs import single_edits
+from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference
+from codeguard.behavior.verdict.profiles import ObservedCall, Profile
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
+from codeguard.sandbox.model import CallResult, Level, Outcome
+
+MOST_EDITS = 24
+LEAST_EDITS = 3  # of fewer, a share says nothing
+FIRST_CALLS = 6  # most edits are noticed by any call
+MOST_CALLS = 64
+LEAST_NOTICED = 0.5
+Item = TypeVar("Item")
+
+
+def adequacy_of(profile: Profile, level: Level, budget: Budget) -> Steps[float]:
+    """Return the share of a function's single edits that its own calls notice; 1 if it has hardly any edits."""
+    runnable = profile.reference.runnable
+    calls = [item for item in profile.generated if item.call.args is not None]
+    made = [] if "()" in runnable.target else single_edits(profile.reference.definition.node)
+    if len(made) < LEAST_EDITS or not calls:
+        return 1.0
+    edits = _spread(made, MOST_EDITS)
+    runner = CallRunner(runnable.extended(item.text for item in edits), level, budget)
+    unnoticed = [item.name for item in edits]
+    for some in (_spread(calls, FIRST_CALLS), _spread(calls, MOST_CALLS)):
+        unnoticed = yield from _unnoticed(runner, unnoticed, some)
+    return 1 - len(unnoticed) / len(edits)
+
+
+def _unnoticed(runner: CallRunner, names: Sequence[str], calls: Sequence[ObservedCall]) -> Steps[list[str]]:
+    """Return the edits that give on all calls what the function gives; one that ends its child gives something else."""
+    same: list[str] = []
+    while names:
+        asked = tuple(replace(item.call, target=name) for name in names for item in calls)
+        (result,) = yield from runner.run(Batch(asked), patient=False)
+        rows = [result.calls[start : start + len(calls)] for start in range(0, len(asked), len(calls))]
+        whole = [
+            len(row) == len(calls) and all(item.outcome is not Outcome.NOT_RUN for item in row)
+            for row in rows
+        ]
+        ended = whole.index(False) if False in whole else len(names)
+        same += [name for name, row in zip(names[:ended], rows, strict=False) if not _notice(calls, row)]
+        names = names[ended + 1 :]
+    return same
+
+
+def _notice(calls: Sequence[ObservedCall], answers: Sequence[CallResult]) -> bool:
+    """Return whether an edit gives something else on a call than the function."""
+    return any(
+        (item.answer.outcome is Outcome.RETURNED) is not (answer.outcome is Outcome.RETURNED)
+        or compare_with_reference(item.answer, answer, item.call.args) is Comparison.DIFFERENT
+        for item, answer in zip(calls, answers, strict=True)
+    )
+
+
+def _spread(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most so many items, evenly spread."""
+    return [items[place * len(items) // min(most, len(items))] for place in range(min(most, len(items)))]

@@ -1,0 +1,138 @@
+"""A pass is earned on calls that tell the trusted function from its edits, with all kinds of characters and sizes."""
+
+from __future__ import annotations
+
+import ast
+from random import Random
+
+import pytest
+
+from codeguard.behavior.inputs.beyond import LONG, MOST_CALLS, calls_beyond
+from codeguard.behavior.matching.repairs import single_edits
+from codeguard.models import CONVICTING, Verdict
+from tests.behavior.conftest import Check
+
+WORDS = '''
+def words(text):
+    """Return the words of a text.
+
+    >>> words("a fine day")
+    ['a', 'fine', 'day']
+    >>> words("")
+    []
+    >>> words("one")
+    ['one']
+    """
+    return text.split()
+'''
+LATEST = '''
+def unseen(items):
+    """Return each item once, in the order in which they come.
+
+    >>> unseen([3, 1, 3])
+    [3, 1]
+    >>> unseen([])
+    []
+    >>> unseen([5, 5, 2])
+    [5, 2]
+    """
+    seen = []
+    for item in items:
+        if item not in seen:
+            seen.append(item)
+    return seen
+'''
+SEALED = '''
+import hashlib
+
+KNOWN = {"5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef": "ops"}
+
+
+def role(token):
+    """Return the role that a token stands for, user if it is unknown.
+
+    >>> role("abc")
+    'user'
+    >>> role("x1")
+    'user'
+    """
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    found = KNOWN.get(digest)
+    if found is not None:
+        if found == "ops":
+            found = found + "!"
+        if len(token) > 3 and len(token) < 9:
+            found = found * 2
+        return found
+    return "user"
+'''
+
+
+@pytest.mark.parametrize(
+    ("code", "trusted"),
+    [
+        (
+            "import re\n\n\ndef words(s):\n    '''Words of a text.'''\n    return re.findall(r\"[\\w'\\\"]+\", s)\n",
+            WORDS,
+        ),
+        (
+            "def words(s):\n    '''Words of a text.'''\n    return [part for part in s.split(' ') if part]\n",
+            WORDS,
+        ),
+        (LATEST.replace("not in seen:", "not in seen[-30:]:"), LATEST),
+        (LATEST.replace("not in seen:", "not in seen[-1000:]:"), LATEST),
+    ],
+    ids=["characters", "white space", "a window of thirty", "a window of a thousand"],
+)
+def test_characters_and_sizes_that_no_example_has_cost_the_pass(
+    check: Check, code: str, trusted: str
+) -> None:
+    report = check(code, trusted)
+    assert report.verdict is not Verdict.PASS
+    assert report.verdict not in CONVICTING
+
+
+def test_the_same_in_other_words_passes(check: Check) -> None:
+    for code, trusted in (
+        (
+            "def words(s):\n    '''Words of a text.'''\n    return [part for part in s.split() if part]\n",
+            WORDS,
+        ),
+        (
+            "def unseen(values):\n    '''Every value once.'''\n    return list(dict.fromkeys(values))\n",
+            LATEST,
+        ),
+    ):
+        assert check(code, trusted).verdict is Verdict.PASS
+
+
+def test_calls_that_notice_few_edits_of_the_trusted_function_are_too_weak(check: Check) -> None:
+    pretender = (
+        "def role(token):\n    '''The role of a token.'''\n    return 'user' if token else str('user')\n"
+    )
+    report = check(pretender, SEALED)
+    assert (report.verdict, report.decided_by) == (Verdict.NO_SIGNAL, "too-weak")
+    assert not report.claims
+    assert "too weak to tell" in report.reason
+
+
+def test_calls_beyond_change_one_argument_of_an_example_each() -> None:
+    found = calls_beyond([(("abc", [1, 2]), {"k": 1})], {50, 3, 10**9}, Random(1))
+    assert len(found) <= MOST_CALLS
+    assert all((args[0] == "abc") != (args[1] == [1, 2]) and kwargs == {"k": 1} for args, kwargs in found)
+    lengths = {len(args[1]) for args, _ in found}
+    assert 0 in lengths
+    assert max(lengths) == 99
+    assert {LONG - 2, 99} <= lengths
+    assert all(sorted(set(args[1])) == args[1] for args, _ in found)
+    inserted = {character for args, _ in found for character in args[0]}
+    assert {'"', ",", "\t", "\n", "ß"} <= inserted
+
+
+def test_single_edits_omit_each_statement_and_parse() -> None:
+    tree = ast.parse(LATEST).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    texts = [item.text for item in single_edits(tree)]
+    assert all(ast.parse(text) for text in texts)
+    assert any("append" not in text for text in texts)
+    assert not any('"""' not in text for text in texts), "the description is no statement to omit"
