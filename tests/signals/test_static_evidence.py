@@ -277,4 +277,5 @@ def test_what_was_not_parsed_is_named() -> None:
     static = StaticEvidence(Weights(), file_signals=[CountingMarker()])
     static.prepare([crowded, chunk_file("plain.py", b"a = 1\n")])
     ((path, why),) = static.unfinished
-    assert (path, " words and signs" in why) == ("crowded.py", True)
+    assert path == "crowded.py"
+    assert "bounds" in why or "words and signs" in why
