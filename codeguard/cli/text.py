@@ -49,7 +49,6 @@ output_options = option_group(
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="text: what was rejected and why.",
     ),
 )
 store_option = click.option(
@@ -59,12 +58,8 @@ detector_options = option_group(
     click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
     click.option("--level", type=click.Choice(LEVELS), default="entry", show_default=True),
 )
-collection_options = option_group(
-    click.option("--collection", help="Ask this collection instead of reading DOCUMENTS."),
-    store_option,
-    click.option(
-        "--in-order", is_flag=True, help="DOCUMENTS were retrieved already, the nearest first: take all."
-    ),
+order_option = click.option(
+    "--in-order", is_flag=True, help="DOCUMENTS were retrieved already, the nearest first: take all."
 )
 
 
@@ -146,7 +141,7 @@ def ingest_command(
 @text.command("filter")
 @click.argument("documents", type=FILE, required=False)
 @click.option("--query", default="", help="The question; the --top nearest documents are retrieved for it.")
-@collection_options
+@order_option
 @click.option("--train", "train_file", type=FILE, help="Labelled examples: query, text, poisoned.")
 @click.option(
     "--model", "model_file", type=click.Path(dir_okay=False, path_type=Path), help="Trained filter."
@@ -177,8 +172,7 @@ def ingest_command(
 def filter_command(
     documents: Path | None,
     query: str,
-    collection: str | None,
-    store: Path,
+    in_order: bool,
     train_file: Path | None,
     model_file: Path | None,
     clean_file: Path | None,
@@ -209,8 +203,8 @@ def filter_command(
         model.save(model_file)
         say(f"trained on {train_file}, threshold {model.threshold:.3f}")
         return
-    if (documents is None and collection is None) or not query.strip():
-        raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
+    if documents is None or not query.strip():
+        raise click.UsageError("give DOCUMENTS and --query, or --train and --model")
     notes: tuple[str, ...] = ()
     defense: TextDefense
     if model_file is not None:
@@ -228,18 +222,18 @@ def filter_command(
                 hint="give --calibrate PASSAGES or --model FILE; --threshold 0.2 filters without a promise",
             )
         defense = FilterRAG(reader, limit, opened, top, keep)
-    found = _found(documents, collection, store, query, top, options, opened)
+    found = _nearest(documents, query, None if in_order else top, opened)
     selection = defense.select(found, query)
     selection = replace(selection, notes=(*notes, *selection.notes))
     _show(selection, form, "codeguard.text.filter/1")
 
 
 @text.command("consensus")
-@click.argument("documents", type=FILE, required=False)
+@click.argument("documents", type=FILE)
 @click.option(
     "--query", required=True, help="The question; the --top nearest documents are retrieved for it."
 )
-@collection_options
+@order_option
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Documents that are retrieved."
 )
@@ -257,10 +251,9 @@ def filter_command(
 @output_options
 @guarded
 def consensus_command(
-    documents: Path | None,
+    documents: Path,
     query: str,
-    collection: str | None,
-    store: Path,
+    in_order: bool,
     top: int,
     rule: str,
     strictness: str,
@@ -278,10 +271,10 @@ def consensus_command(
     from codeguard.index.embedding import open_embedding
     from codeguard.text.consensus import Consensus
 
-    if (documents is None and collection is None) or not query.strip():
-        raise click.UsageError("give DOCUMENTS or --collection, and a --query that is not blank")
+    if not query.strip():
+        raise click.UsageError("give a --query that is not blank")
     opened = open_embedding(options["embedding"], prose=True)
-    found = _found(documents, collection, store, query, top, options, opened)
+    found = _nearest(documents, query, None if in_order else top, opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
     judge = Consensus(_reader(options, opened), opened, rule, strictness)  # type: ignore[arg-type]
     result = judge.answer(items, query)
@@ -299,25 +292,15 @@ def consensus_command(
     _show(result.selection, form, "codeguard.text.consensus/2", extra, lines)
 
 
-def _found(
-    documents: Path | None,
-    collection: str | None,
-    store: Path,
-    query: str,
-    top: int,
-    options: Mapping[str, Any],
-    embedding: Embedding,
-) -> tuple[Document, ...]:
-    """Return the `top` documents of the file or the collection that are nearest to the query."""
-    from codeguard.text.ingest import nearest_documents, open_collection, rank_documents
-    from codeguard.text.labels import label_embedding
-
-    if documents is not None:
-        given = _documents(documents)
-        return given if options["in_order"] else rank_documents(given, query, top, embedding)
-    joined = label_embedding(options["embedding"])
-    with open_collection(store, collection or "", joined) as opened:
-        return nearest_documents(opened, query, top, joined)
+def _nearest(path: Path, query: str, top: int | None, embedding: Embedding) -> Sequence[Document]:
+    """Return the `top` documents of a file that are nearest to a query by cosine, or all of them in their order."""
+    documents = _documents(path)
+    if top is None:
+        return documents
+    rows = embedding.embed([query, *(document.text for document in documents)])
+    nearness = (rows[1:] @ rows[0]).tolist()
+    order = sorted(range(len(documents)), key=lambda index: -nearness[index])
+    return [documents[index] for index in order[:top]]
 
 
 def _documents(path: Path, *, labels: bool = False) -> tuple[Document, ...]:

@@ -1,4 +1,4 @@
-"""Chroma collections of documents: judge a batch and add it, all accepted documents or none; find the nearest ones."""
+"""Chroma collections of documents: judge a batch and add it, all accepted documents or none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from codeguard.index.embedding import Embedding
 from codeguard.index.store.chroma import embedded_client, lock_folder
@@ -86,31 +84,6 @@ def _collection(client: Any, store: Path, name: str, embedding: Embedding, creat
             expected=made_with or "an embedding of its own",
         )
     return found
-
-
-def rank_documents(
-    documents: Sequence[Document], query: str, count: int, embedding: Embedding
-) -> tuple[Document, ...]:
-    """Return the `count` documents nearest to a query by cosine, nearest first."""
-    rows = embedding.embed([query, *(document.text for document in documents)])
-    order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:count]
-    return tuple(documents[index] for index in order.tolist())
-
-
-def nearest_documents(collection: Any, query: str, count: int, embedding: Embedding) -> tuple[Document, ...]:
-    """Return the documents of a collection nearest to a query, nearest first.
-
-    The vectors come from the store, so anyone who can write to it can distort the result.
-    """
-    stored = collection.count()
-    if not stored:
-        raise TextDefenseError("the collection is empty", hint="fill it with: codeguard text ingest")
-    found = collection.query(
-        query_embeddings=embedding.embed([query]),
-        n_results=min(count, stored),
-        include=["documents", "metadatas"],
-    )
-    return tuple(_documents(found["ids"][0], found["documents"][0], found["metadatas"][0]))
 
 
 def stored_documents(collection: Any) -> tuple[Document, ...]:

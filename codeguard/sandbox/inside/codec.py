@@ -23,6 +23,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import words
 from .table import Absent
 from .wire import MAX_DEPTH, MAX_ITEMS
 
@@ -30,35 +31,17 @@ _SAFE_INT = 1 << 53
 _BUILTIN_BASES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # shown by their repr: value types of the standard library, whose repr is their value
-_BY_REPR = frozenset(
-    {
-        ("builtins", "range"),
-        ("builtins", "slice"),
-        ("builtins", "ellipsis"),
-        ("builtins", "NotImplementedType"),
-        ("decimal", "Decimal"),
-        ("fractions", "Fraction"),
-        ("datetime", "datetime"),
-        ("datetime", "date"),
-        ("datetime", "time"),
-        ("datetime", "timedelta"),
-        ("datetime", "timezone"),
-        ("uuid", "UUID"),
-        ("array", "array"),
-        ("collections", "deque"),
-        ("re", "Pattern"),
-        ("re", "Match"),
-        ("pathlib", "PosixPath"),
-        ("pathlib", "PurePosixPath"),
-        ("ipaddress", "IPv4Address"),
-        ("ipaddress", "IPv6Address"),
-    }
+_BY_REPR = words(
+    "builtins.range builtins.slice decimal.Decimal fractions.Fraction datetime.datetime datetime.date datetime.time",
+    "datetime.timedelta datetime.timezone uuid.UUID array.array collections.deque re.Pattern re.Match",
+    "pathlib.PosixPath pathlib.PurePosixPath ipaddress.IPv4Address ipaddress.IPv6Address",
 )
 
 
 def types_by_repr() -> frozenset[type]:
     """Return the type objects: a class of the code under test can copy their name and module."""
-    named = (getattr(sys.modules.get(module), name, None) for module, name in _BY_REPR)
+    split = (name.rpartition(".") for name in _BY_REPR)
+    named = (getattr(sys.modules.get(module), name, None) for module, _, name in split)
     kinds = {kind for kind in named if isinstance(kind, type)} | {type(...), type(NotImplemented)}
     # the class below the one that has the world's clock
     below = {kind.__mro__[1] for kind in kinds if kind.__name__ == "datetime"}
