@@ -81,7 +81,9 @@ def executor() -> Iterator[Executor]:
 
 def audited(executor: Executor, name: str, data: bytes) -> list[Finding]:
     names = [item.name for item in load_file_signals(third_party=False)]
-    (found,) = inspect_all([Source(name, data=data)], executor, Compared(None, None, names).shared(), names)
+    (found,) = inspect_all(
+        [Source(name, len(data), lambda: data)], executor, Compared(None, None, names).shared(), names
+    )
     return list(found.findings)
 
 
