@@ -166,8 +166,9 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
     for first, *rest in _alike(result, _text_of, lambda item: (item.path.count("/"), item.path)):
         here = result[first].path
         others = [index for index in rest if result[index].path != here]  # within one file each place counts
-        paths = list(dict.fromkeys(result[index].path for index in others))
-        _tell_once(result, first, others, "", paths, here)
+        _tell_once(
+            result, first, others, "", list(dict.fromkeys(result[index].path for index in others)), here
+        )
     return result
 
 
