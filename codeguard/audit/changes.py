@@ -195,7 +195,7 @@ class ChangeSet:
                 skipped.append(Skipped(printable_name(entry.name), reason))
             else:
                 read = partial(self._objects.read, entry, LARGEST_FILE + 1)
-                sources.append(Source(entry.name, stored=(sizes[entry.name], read)))
+                sources.append(Source(entry.name, sizes[entry.name], read))
         return Side(tuple(sources), tuple(skipped))
 
     def _problem(self, entry: Entry, size: int) -> str:

@@ -10,51 +10,33 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codeguard.analysis import Reading
-from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.engine import Step
 from codeguard.analysis.observations import (
     AUDIT,
-    DISCOVERY,
     LISTED_OF_A_RULE,
     Observation,
     Place,
     digest_of_lines,
     observe_match,
 )
-from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
+from codeguard.analysis.rules import Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
 from codeguard.audit.findings import Finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.corpus.agent_files import agent_file_kind
-from codeguard.corpus.chunking import chunk_file
-from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
 from codeguard.models import Chunk, ChunkKind, Severity, Skipped, SourceFile
-from codeguard.workers.garbage_collection import Collector
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to audit: its name in the corpus, and its bytes, their location, or what reads so many of them."""
+    """A file to audit: its name in the corpus, its size in bytes, and what reads it or raises CorpusError."""
 
     name: str
-    found: FoundFile | None = None
-    data: bytes = b""
-    stored: tuple[int, Callable[[], bytes]] | None = None
-
-    @property
-    def size(self) -> int:
-        """Size in bytes."""
-        if self.found is not None:
-            return self.found.size
-        return len(self.data) if self.stored is None else self.stored[0]
-
-    def read(self) -> bytes:
-        """Return the bytes; raise CorpusError if they can no longer be read."""
-        if self.found is not None:
-            return read_file(self.found)
-        return self.data if self.stored is None else self.stored[1]()
+    size: int
+    read: Callable[[], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +62,6 @@ class Inspected:
 PRIVATE_KEY = "secrets.private-key"
 SHOWN_COPIES = 3
 _KEY_FILES = (".pem", ".key")
-
-
-class Inspector:
-    """The engine in this process, for trusted texts: a detector that ignores its deadline is not stopped."""
-
-    def __init__(self, signals: Iterable[FileSignal], context: DetectorContext, *, keep: bool = True) -> None:
-        self._engine = Engine(signals, context)
-        self._keep = keep
-        self._collector = Collector()
-
-    def inspect(self, source: Source) -> Inspected:
-        """Return the findings in one file."""
-        try:
-            data = source.read()
-        except CorpusError as error:
-            return unreadable(source.name, f"{DISCOVERY}.not-read", error)
-        try:
-            file = chunk_file(source.name, data)
-        except CorpusError as error:
-            return unreadable(source.name, f"{DISCOVERY}.encoding", error, data)
-        found = inspected(file, self._engine.observe(file), keep=self._keep)
-        self._collector.looked_at(len(file.text))
-        return found
 
 
 def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspected:
@@ -207,8 +166,9 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
     for first, *rest in _alike(result, _text_of, lambda item: (item.path.count("/"), item.path)):
         here = result[first].path
         others = [index for index in rest if result[index].path != here]  # within one file each place counts
-        paths = list(dict.fromkeys(result[index].path for index in others))
-        _tell_once(result, first, others, "", paths, here)
+        _tell_once(
+            result, first, others, "", list(dict.fromkeys(result[index].path for index in others)), here
+        )
     return result
 
 

@@ -22,7 +22,7 @@ from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
-from codeguard.corpus.discovery import NOT_REGULAR, discover
+from codeguard.corpus.discovery import NOT_REGULAR, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
@@ -245,7 +245,8 @@ class _Audit:
                 "no file to audit", got=said or "nothing in there", hint="give other paths"
             )
         self._notes = found.notes
-        return Side(tuple(Source(item.name, item) for item in found.files), found.skipped), root
+        sources = (Source(item.name, item.size, partial(read_file, item)) for item in found.files)
+        return Side(tuple(sources), found.skipped), root
 
     def _trusted(self, root: Path) -> TrustedBase:
         if self._options.base is not None:

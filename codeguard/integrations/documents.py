@@ -20,13 +20,13 @@ from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
-from codeguard.ranking.alone import BehaviorService
+from codeguard.ranking.alone import BehaviorService, services_of
 from codeguard.ranking.defense import DefenseManager, DefenseOutcome, PlainCandidate
 from codeguard.ranking.documents import name_for
 from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.scoring import by_urgency
 from codeguard.ranking.signals.base import SignalServices
-from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+from codeguard.trust.acceptances import ACCEPTED_NAME
 from codeguard.trust.verified import VerifiedManifest
 
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
@@ -172,13 +172,7 @@ class DocumentJudge:
         made_for = (*map(id, parts), stamp(workspace.state / ACCEPTED_NAME), files)
         if made_for != self._made_for:
             self._made_for, self._kept_alive = made_for, parts
-            services = SignalServices(
-                behavior=self._behavior,
-                perplexity=workspace.perplexity,
-                static=workspace.static_evidence(self.config),
-                acceptances=load_acceptances(workspace.state),
-            )
-            self._make(parts[0], services)
+            self._make(parts[0], services_of(workspace, self.config, self._behavior))
         if self._own_manifest is None:
             self._manager.disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
         self._behavior.reports = workspace.reports()

@@ -12,8 +12,10 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.index.without_index import ensure_level, opened_workspace
+from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile
-from codeguard.ranking.signals.base import SignalServices
+from codeguard.ranking.signals.base import Check, SignalServices
+from codeguard.trust.acceptances import load_acceptances
 
 
 class BehaviorService:
@@ -24,6 +26,16 @@ class BehaviorService:
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
         return self.reports(chunk, file)
+
+
+def services_of(workspace: Workspace, config: DefenseConfig, behavior: Check) -> SignalServices:
+    """Return what signals may use of an index."""
+    return SignalServices(
+        behavior=behavior,
+        perplexity=workspace.perplexity,
+        static=workspace.static_evidence(config),
+        acceptances=load_acceptances(workspace.state),
+    )
 
 
 class Alone:

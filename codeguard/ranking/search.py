@@ -19,14 +19,14 @@ from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring
-from codeguard.ranking.alone import BehaviorService
+from codeguard.ranking.alone import BehaviorService, services_of
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.own_code import OwnCode, nearest_own
 from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
-from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+from codeguard.trust.acceptances import ACCEPTED_NAME
 
 Vector = NDArray[np.float32]
 KEPT_MANAGERS = 8  # each of another configuration
@@ -170,14 +170,8 @@ class Searcher:
             if self._signals is None:
                 self._signals = load_signals()
             signals = self._signals
-            accepted = load_acceptances(self._workspace.state)
-            self._refused = accepted.refused
-            services = SignalServices(
-                behavior=self._behavior,
-                perplexity=self._workspace.perplexity,
-                static=self._workspace.static_evidence(config),
-                acceptances=accepted,
-            )
+            services = services_of(self._workspace, config, self._behavior)
+            self._refused = services.acceptances.refused
         manager = DefenseManager(
             config, manifest=self._workspace.manifest, services=services, signals=signals, remember=True
         )

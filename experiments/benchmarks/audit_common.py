@@ -9,10 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.analysis.rules import DetectorContext, load_file_signals
+from codeguard.analysis.engine import Engine
+from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Inspector, Source
+from codeguard.audit.inspection import Inspected, inspected, unreadable
+from codeguard.corpus.chunking import chunk_file
+from codeguard.errors import CorpusError
 from codeguard.models import Severity
+from codeguard.workers.garbage_collection import Collector
 from experiments.text.common import wilson
 
 EXTENSIONS = {
@@ -20,6 +24,25 @@ EXTENSIONS = {
     "java": "java", "rust": "rs", "bash": "sh", "ruby": "rb", "php": "php", "markdown": "md", "text": "txt",
     "json": "json",
 }  # fmt: skip
+
+
+class Inspector:
+    """The engine in this process: a detector that ignores its deadline is not stopped."""
+
+    def __init__(self, signals: Iterable[FileSignal], context: DetectorContext, *, keep: bool = True) -> None:
+        self._engine = Engine(signals, context)
+        self._keep = keep
+        self._collector = Collector()
+
+    def inspect(self, name: str, data: bytes) -> Inspected:
+        """Return the findings in one file."""
+        try:
+            file = chunk_file(name, data)
+        except CorpusError as error:
+            return unreadable(name, "discovery.encoding", error, data)
+        found = inspected(file, self._engine.observe(file), keep=self._keep)
+        self._collector.looked_at(len(file.text))
+        return found
 
 
 @cache
@@ -30,8 +53,8 @@ def inspector() -> Inspector:
 
 def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDIUM) -> list[Finding]:
     """Return the findings of at least a severity in a text, as a file of a host language named the same for all."""
-    source = Source(f"snippet.{EXTENSIONS.get(host, 'txt')}", data=text.encode("utf-8", "surrogatepass"))
-    return [item for item in inspector().inspect(source).findings if item.severity >= least]
+    name, data = f"snippet.{EXTENSIONS.get(host, 'txt')}", text.encode("utf-8", "surrogatepass")
+    return [item for item in inspector().inspect(name, data).findings if item.severity >= least]
 
 
 def rate(hits: int, count: int) -> dict[str, Any]:

@@ -28,11 +28,11 @@ from typing import Any
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.audit.inspection import Inspector, Source
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.sandbox.model import Level
+from experiments.benchmarks.audit_common import Inspector
 
 TRUSTED = Path(__file__).parents[2] / "data" / "sample_code"
 SIZES = (100_000, 1_000_000)
@@ -478,7 +478,7 @@ class Reader:
         lap("behavior")
         self._perplexity.scores([chunk.text for chunk in file.chunks])
         lap("perplexity")
-        findings = self._inspector.inspect(Source(name, data=data)).findings
+        findings = self._inspector.inspect(name, data).findings
         lap("audit")
         errors += [item.reason for item in findings if item.rule == "audit.detector-error"]
         own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.inspection import Source
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.errors import NothingToDoError
 from codeguard.models import Severity
@@ -33,7 +32,7 @@ def view(request):
 
 
 def serious(name: str, text: str) -> set[str]:
-    found = inspector().inspect(Source(name, data=text.encode())).findings
+    found = inspector().inspect(name, text.encode()).findings
     return {item.rule for item in found if item.severity >= Severity.MEDIUM}
 
 
@@ -76,7 +75,7 @@ def test_an_added_test_does_not_hide_an_object_that_runs_a_command() -> None:
 
 def test_one_statement_that_runs_at_import_stands_for_the_others() -> None:
     text = "import subprocess\n" + "subprocess.run(['make'])\n" * 3
-    found = inspector().inspect(Source("a.py", data=text.encode())).findings
+    found = inspector().inspect("a.py", text.encode()).findings
     levels = [item.severity for item in found if item.rule == "capabilities.import-effect"]
     assert levels == [Severity.MEDIUM, Severity.LOW, Severity.LOW]
 
@@ -99,7 +98,7 @@ def test_a_folder_of_tests_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_bytes_of_another_encoding_hide_nothing() -> None:
-    legacy = inspector().inspect(Source("a.conf", data=b"x = \xbe\xc8\xad\xb3\xe7\n")).findings
+    legacy = inspector().inspect("a.conf", b"x = \xbe\xc8\xad\xb3\xe7\n").findings
     assert not [
         item for item in legacy if item.rule == "deceptive.invisible" and item.severity >= Severity.MEDIUM
     ]
@@ -121,7 +120,7 @@ def test_a_path_that_is_no_regular_file_is_told(tmp_path: Path) -> None:
 
 
 def test_the_reason_for_full_load_is_the_right_one() -> None:
-    found = inspector().inspect(Source("a.py", data=b"import yaml\nyaml.full_load(open('x'))\n")).findings
+    found = inspector().inspect("a.py", b"import yaml\nyaml.full_load(open('x'))\n").findings
     assert any("before 5.4" in item.reason for item in found if item.rule == "insecure.unsafe-yaml")
 
 

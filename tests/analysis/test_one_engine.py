@@ -83,7 +83,7 @@ def executor() -> Iterator[Executor]:
 def audited(executor: Executor, name: str, data: bytes) -> list[Finding]:
     names = [item.name for item in load_file_signals()]
     (found,) = inspect_all(
-        [Source(name, data=data)], executor, Shared.of_values(compared(None, names)), names
+        [Source(name, len(data), lambda: data)], executor, Shared.of_values(compared(None, names)), names
     )
     return list(found.findings)
 

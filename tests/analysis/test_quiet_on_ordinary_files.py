@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.inspection import Source
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.models import Severity
 from experiments.benchmarks.audit_common import findings_in, inspector
@@ -18,7 +17,7 @@ NAMES = "\n".join(
 
 
 def serious(name: str, text: str) -> set[str]:
-    found = inspector().inspect(Source(name, data=text.encode())).findings
+    found = inspector().inspect(name, text.encode()).findings
     return {item.rule for item in found if item.severity >= Severity.MEDIUM}
 
 

@@ -13,9 +13,9 @@ from codeguard.analysis.rules.insecure import RuleIndex
 from codeguard.analysis.rules.insecure.flows import FlowRow
 from codeguard.analysis.rules.insecure.rows import Row
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Inspector, Source
 from codeguard.flow import engine as dataflow
 from codeguard.models import Confidence, Severity
+from experiments.benchmarks.audit_common import Inspector
 
 CODE = """import hashlib
 import os
@@ -55,7 +55,7 @@ INSPECTOR = Inspector(SIGNALS, DetectorContext())
 
 
 def seen(text: str, inspector: Inspector = INSPECTOR) -> tuple[Finding, ...]:
-    return inspector.inspect(Source("m.py", data=text.encode())).findings
+    return inspector.inspect("m.py", text.encode()).findings
 
 
 def places(found: tuple[Finding, ...]) -> set[tuple[str, int]]:

@@ -9,9 +9,9 @@ import pytest
 
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Inspector, Source
 from codeguard.corpus import syntax
 from codeguard.models import Severity
+from experiments.benchmarks.audit_common import Inspector
 
 SHELL = "import os\ndef handler(request):\n    os.system(request.args['c'])\n"
 NOT_READ = "audit.not-fully-read"
@@ -21,7 +21,7 @@ INSPECTOR = Inspector(load_file_signals(), DetectorContext())
 
 def seen(text: str | bytes, name: str = "m.py") -> tuple[Finding, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    return INSPECTOR.inspect(Source(name, data=data)).findings
+    return INSPECTOR.inspect(name, data).findings
 
 
 def rules(found: tuple[Finding, ...], least: Severity = Severity.MEDIUM) -> set[str]:

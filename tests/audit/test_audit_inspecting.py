@@ -18,13 +18,14 @@ from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.inspection import Inspector, Source, own_modules, told_once
+from codeguard.audit.inspection import own_modules, told_once
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.workers import deadline
+from experiments.benchmarks.audit_common import Inspector
 
 
 class MisbehavingMarker(Marker):
@@ -59,9 +60,7 @@ class MisbehavingMarker(Marker):
 
 
 def inspected(text: str, name: str = "m.py") -> tuple[Finding, ...]:
-    return (
-        Inspector([MisbehavingMarker()], DetectorContext()).inspect(Source(name, data=text.encode())).findings
-    )
+    return Inspector([MisbehavingMarker()], DetectorContext()).inspect(name, text.encode()).findings
 
 
 def test_a_match_becomes_a_finding_with_its_place() -> None:
@@ -139,7 +138,7 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
     ],
 )
 def test_hostile_bytes(data: bytes, expected: list[str]) -> None:
-    found = Inspector([MisbehavingMarker()], DetectorContext()).inspect(Source("m.py", data=data)).findings
+    found = Inspector([MisbehavingMarker()], DetectorContext()).inspect("m.py", data).findings
     assert rules(found) == expected
 
 

@@ -75,17 +75,20 @@ def test_what_runs_code_is_loaded_only_where_evidence_is_missing(project: Path, 
 
 SPREAD = """
 import sys
+from functools import partial
 from pathlib import Path
 from codeguard.analysis.rules import load_file_signals
 from codeguard.audit import workers
 from codeguard.audit.inspection import Source
-from codeguard.corpus.discovery import discover
+from codeguard.corpus.discovery import discover, read_file
 from codeguard.index import observation_tasks
 from codeguard.index.executor import open_executor
 from codeguard.workers.tasks import Shared
 if __name__ == "__main__":
     observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)
-    files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
+    files = [
+        Source(item.name, item.size, partial(read_file, item)) for item in discover([Path(sys.argv[1])]).files
+    ]
     names = [item.name for item in load_file_signals()]
     shared = Shared.of_values(observation_tasks.compared(None, names))
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:

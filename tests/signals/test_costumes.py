@@ -6,8 +6,9 @@ import pytest
 
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Inspector, Source, own_modules
+from codeguard.audit.inspection import own_modules
 from codeguard.models import Severity
+from experiments.benchmarks.audit_common import Inspector
 
 INSPECTOR = Inspector(load_file_signals(), DetectorContext())
 LOADS = "def load(request):\n    return pickle.loads(request.data)\n"
@@ -16,7 +17,7 @@ TEST = "\n\ndef test_nothing():\n    assert True\n"
 
 
 def seen(text: str, name: str = "m.py") -> tuple[Finding, ...]:
-    return INSPECTOR.inspect(Source(name, data=text.encode())).findings
+    return INSPECTOR.inspect(name, text.encode()).findings
 
 
 def severity(text: str, rule: str = "insecure.unsafe-deserialisation", name: str = "m.py") -> Severity:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis.rules.injection.model import by_chance
-from codeguard.audit.inspection import Source
 from codeguard.models import Severity
 from experiments.benchmarks.audit_common import inspector
 
@@ -16,7 +15,7 @@ NODE = 'const fs = require("fs"); const os = require("os"); const path = require
 
 
 def serious(text: str, name: str) -> set[str]:
-    found = inspector().inspect(Source(name, data=text.encode())).findings
+    found = inspector().inspect(name, text.encode()).findings
     return {item.rule for item in found if item.severity >= Severity.MEDIUM}
 
 

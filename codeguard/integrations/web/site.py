@@ -11,7 +11,7 @@ from codeguard.errors import ConfigError, NothingToDoError
 from codeguard.escaping import FinishedPage
 from codeguard.index.workspace import Workspace
 from codeguard.models import Trust
-from codeguard.ranking.inventory import Inventory, Overview, standing
+from codeguard.ranking.inventory import Inventory, standing
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.ranking import page_of_ranking
 from codeguard.reports.html.site.corpus import file_page, findings_page, overview_page
@@ -57,12 +57,12 @@ class Site:
             "chunks": f"{workspace.catalog.count():,}",
             "checked in": f"sandbox {workspace.level}" if workspace.level else "no sandbox",
         }
-        return overview_page(self._overview(inventory), facts, self.frame(), _warnings(workspace))
+        return overview_page(inventory.overview(READING_S), facts, self.frame(), _warnings(workspace))
 
     def findings(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return the findings."""
         workspace, inventory = self._opened()
-        return findings_page(self._overview(inventory), self.frame(), _warnings(workspace))
+        return findings_page(inventory.overview(READING_S), self.frame(), _warnings(workspace))
 
     def search(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return an answer with and without the defense; `q` is the query, `k` and `mode` are optional."""
@@ -102,9 +102,6 @@ class Site:
         if self._inventory is None or self._inventory[0] is not workspace:
             self._inventory = workspace, Inventory(workspace)
         return self._inventory
-
-    def _overview(self, inventory: Inventory) -> Overview:
-        return inventory.overview(READING_S)
 
 
 def _warnings(workspace: Workspace) -> list[str]:

@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
+from experiments.benchmarks.audit_common import Inspector
 
 METHOD = """from aiohttp import web
 
@@ -443,7 +443,7 @@ def test_one_weak_sign_among_many_decoded_parts_hides_no_order() -> None:
 
 def serious(name: str, text: str) -> set[str]:
     inspector = Inspector(load_file_signals(), DetectorContext(), keep=False)
-    found = inspector.inspect(Source(name, data=text.encode())).findings
+    found = inspector.inspect(name, text.encode()).findings
     return {item.rule.partition(".")[2] for item in found if item.severity >= Severity.MEDIUM}
 
 

@@ -49,9 +49,9 @@ def overview_page(
     files = overview.files
     counts = Counter(map(_kind, files))
     shown = files[:MOST_CELLS]
-    body = _bar(counts) + "".join(
+    body = "".join(
         _folder(folder, list(members))
-        for folder, members in groupby(shown, key=lambda item: _folder_of(item.path))
+        for folder, members in groupby(shown, key=lambda item: item.path.rpartition("/")[0])
     )
     if len(files) > len(shown):
         body += f"<p>… and {len(files) - len(shown)} more files: codeguard ls lists all.</p>"
@@ -206,23 +206,6 @@ def _kind(item: KnownFile) -> str:
 def _urgency(item: KnownFile) -> tuple[int, int]:
     worst = item.worst
     return list(_WORDS).index(_kind(item)), list(ChunkStanding).index(worst) if worst else len(ChunkStanding)
-
-
-def _folder_of(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _bar(counts: Mapping[str, int]) -> str:
-    """Return the shares of the whole as one bar; the figures are shown by the switches."""
-    total, at, parts = sum(counts.values()), 0.0, []
-    for kind in _WORDS:
-        width = 100 * counts[kind] / total if total else 0.0
-        parts.append(f'<rect class="{kind}" x="{at:.3f}" y="0" width="{width:.3f}" height="1"/>')
-        at += width
-    shares = "".join(parts)
-    return (
-        f'<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">{shares}</svg>\n'
-    )
 
 
 def _folder(folder: str, members: Sequence[KnownFile]) -> str:
