@@ -120,9 +120,10 @@ class BehaviorReports:
         for done, answer in enumerate(workers(missing, False, self.budget), 1):
             progress(done, len(missing))
             batch.append(answer)
-            if len(batch) >= BATCH or done == len(missing):
+            if len(batch) >= BATCH:
                 unknown += self._take(batch)
                 batch = []
+        unknown += self._take(batch)
         self._take(list(workers(unknown, True, self.budget)))
         progress(len(missing), len(missing))
 

@@ -33,3 +33,6 @@ def test_only_files_that_the_checker_reads_are_sent(monkeypatch: pytest.MonkeyPa
     found = [reports(chunk, file) for chunk, file in subjects]
     assert [report.verdict for report in found] == [Verdict.NO_SIGNAL] * 4 + [Verdict.PASS]
     assert found[0].reason == budget.CROWDED
+    alone = BehaviorReports(lambda: elsewhere, "epoch")
+    assert alone.prepare(subjects[:4]) == 4
+    assert alone(*subjects[0]).reason == budget.CROWDED
