@@ -142,17 +142,12 @@ def names_used_on_execution(statement: ast.stmt, postponed: bool = False) -> Set
         statement: a statement of any level.
         postponed: whether its file does not evaluate annotations.
     """
-    return (_used_if_postponed if postponed else _used)(statement)
+    return _used_both_ways(statement)[postponed]
 
 
 @by_node
-def _used(statement: ast.stmt) -> Set[str]:
-    return _used_at_once(statement, False)
-
-
-@by_node
-def _used_if_postponed(statement: ast.stmt) -> Set[str]:
-    return _used_at_once(statement, True)
+def _used_both_ways(statement: ast.stmt) -> Sequence[Set[str]]:
+    return [_used_at_once(statement, postponed) for postponed in (False, True)]
 
 
 def _used_at_once(statement: ast.stmt, postponed: bool) -> Set[str]:
