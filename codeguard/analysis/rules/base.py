@@ -140,3 +140,17 @@ class FileSignal:
     inspect: Callable[[Reading, DetectorContext], Iterable[Match]]
     intent: bool = False
     compares: bool = False
+
+
+def signal_of(
+    module: str,
+    summary: str,
+    inspect: Callable[[Reading, DetectorContext], Iterable[Match]],
+    *,
+    intent: bool = False,
+    compares: bool = False,
+) -> FileSignal:
+    """Return the signal that a module or package is, by its name, with the rules of its file (see `rules_of`)."""
+    place = Path(module)
+    name = place.parent.name if place.stem == "__init__" else place.stem
+    return FileSignal(name, summary, tuple(rules_of(module).values()), inspect, intent, compares)

@@ -14,7 +14,7 @@ from itertools import islice
 
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.reading import IN_PROSE
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.text.unmasking import COMMON, INVISIBLE, unmasked
 from codeguard.corpus.confusables import LOOKALIKE, LOOKALIKE_PUNCTUATION, skeleton
 from codeguard.corpus.patterns import lazy
@@ -473,10 +473,6 @@ def _between_code(text: str, index: int) -> bool:
     return (not before or before[-1].isascii()) and (not after or after[0].isascii())
 
 
-SIGNAL = FileSignal(
-    "deceptive",
-    "characters that show something other than what the machine reads",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "characters that show something other than what the machine reads", _inspect, intent=True
 )

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 
@@ -226,10 +226,6 @@ def _is_odd(value: float) -> bool:
     )
 
 
-SIGNAL = FileSignal(
-    "gates",
-    "branches on a rare condition that leave with something unrelated",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "branches on a rare condition that leave with something unrelated", _inspect, intent=True
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax import capabilities as effects
@@ -201,10 +201,6 @@ def _is_bare_call(reading: Reading, node: ast.Name) -> bool:
     return isinstance(reading.parents.get(around), ast.Expr)
 
 
-SIGNAL = FileSignal(
-    "idle",
-    "effects and imports that serve neither arguments nor result",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "effects and imports that serve neither arguments nor result", _inspect, intent=True
 )

@@ -22,9 +22,8 @@ from codeguard.analysis.rules.base import (
     IMPORTED,
     LESS_SURE,
     DetectorContext,
-    FileSignal,
     Match,
-    rules_of,
+    signal_of,
 )
 from codeguard.corpus.confusables import skeleton
 from codeguard.corpus.patterns import lazy
@@ -342,10 +341,6 @@ def _affixed(plain: str, known: _Names) -> Iterator[tuple[str, str]]:
             yield rest, f"with {affix!r} added"
 
 
-SIGNAL = FileSignal(
-    "imports",
-    "lookalikes of well-known packages, installs from strange sources",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "lookalikes of well-known packages, installs from strange sources", _inspect, intent=True
 )

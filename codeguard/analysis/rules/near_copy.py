@@ -18,7 +18,7 @@ from itertools import pairwise
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import ITSELF, MAX_STATEMENTS, Statement, is_variable, statements
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.corpus import syntax
 from codeguard.corpus.patterns import lazy
@@ -438,11 +438,6 @@ def _variables(first: Statement, second: Statement) -> Iterator[tuple[str, str]]
             yield first.tokens[at].text, second.tokens[at].text
 
 
-SIGNAL = FileSignal(
-    "near_copy",
-    "copies of trusted functions with a changed line",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
-    compares=True,
+SIGNAL = signal_of(
+    __file__, "copies of trusted functions with a changed line", _inspect, intent=True, compares=True
 )

@@ -16,7 +16,7 @@ from itertools import pairwise
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
@@ -218,6 +218,4 @@ def _is_built(reading: Reading, node: ast.expr) -> bool:
     return False
 
 
-SIGNAL = FileSignal(
-    "obfuscation", "code that hides what it does", tuple(rules_of(__file__).values()), _inspect, intent=True
-)
+SIGNAL = signal_of(__file__, "code that hides what it does", _inspect, intent=True)

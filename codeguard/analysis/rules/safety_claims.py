@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 
 _DENIED = lazy(
@@ -57,10 +57,6 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
             yield Match("false-effect", segment.start, segment.end, reason)
 
 
-SIGNAL = FileSignal(
-    "safety_claims",
-    "descriptions that promise no effects beside code that has them",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "descriptions that promise no effects beside code that has them", _inspect, intent=True
 )

@@ -16,9 +16,9 @@ from codeguard.analysis.rules.base import (
     IN_TEST,
     LESS_SURE,
     DetectorContext,
-    FileSignal,
     Match,
     rules_of,
+    signal_of,
 )
 from codeguard.corpus import secrets
 from codeguard.corpus.patterns import lazy
@@ -140,6 +140,4 @@ def masked_file(reading: Reading) -> SourceFile:
     return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
-SIGNAL = FileSignal(
-    "secrets", "keys, tokens and passwords in files of any language", tuple(_RULES.values()), _inspect
-)
+SIGNAL = signal_of(__file__, "keys, tokens and passwords in files of any language", _inspect)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 
 _LONGEST = 400_000  # characters
@@ -84,10 +84,4 @@ def _stem(word: str) -> str:
     return word
 
 
-SIGNAL = FileSignal(
-    "stuffing",
-    "descriptions stuffed with what people search for",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
-)
+SIGNAL = signal_of(__file__, "descriptions stuffed with what people search for", _inspect, intent=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.agent.passages import suspicious
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
 from codeguard.analysis.text.orders import orders_in, read_orders
@@ -195,6 +195,4 @@ def _commands(text: str) -> Iterator[Match]:
         yield Match("runs-by-itself", *tasks.span(), "a task that runs when the folder is opened")
 
 
-SIGNAL = FileSignal(
-    "agent", "what a text makes an agent do", tuple(rules_of(__file__).values()), _inspect, intent=True
-)
+SIGNAL = signal_of(__file__, "what a text makes an agent do", _inspect, intent=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     script_places,
     shell_places,
@@ -273,11 +273,4 @@ def _starts_another(call: ast.AST) -> bool:
     return bool(named) and _RUNNING.search(named) is None
 
 
-SIGNAL = FileSignal(
-    "capabilities",
-    "what code can do, and the threats in it",
-    tuple(rules_of(__file__).values()),
-    _inspect,
-    intent=True,
-    compares=True,
-)
+SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True, compares=True)

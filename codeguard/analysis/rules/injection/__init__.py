@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of, signal_of
 from codeguard.analysis.rules.injection.features import concepts_in, tokens_of
 from codeguard.analysis.rules.injection.model import NOTHING, by_chance, load_model, may_order
 from codeguard.analysis.text.assistants import is_for_assistants
@@ -353,10 +353,6 @@ def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
     return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)
 
 
-SIGNAL = FileSignal(
-    "injection",
-    "text that gives orders to the model which reads the code",
-    (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS),
-    _inspect,
-    intent=True,
+SIGNAL = signal_of(
+    __file__, "text that gives orders to the model which reads the code", _inspect, intent=True
 )
