@@ -341,7 +341,7 @@ class _Maker:
             return changed
         start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
         other = random.choice([text for text in (*seen, *self._literals) if isinstance(text, str)] or [value])
-        one = random.choice(sorted(value) if value and random.random() < 0.5 else characters)
+        one = random.choice(sorted(set(value)) if value and random.random() < 0.5 else characters)
         steps = [
             value[:end] + one * random.randint(1, 4) + value[end:],
             value[:start] + one + value[start + 1 :],
