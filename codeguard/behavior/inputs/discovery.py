@@ -4,6 +4,10 @@ The function itself, run in the sandbox, decides which guesses it accepts. The m
 kinds of input come first: type hints, literals in the docstring, then plain numbers, lists and
 strings. The first kind of which the function accepts every call is taken as its domain.
 
+Values of several parameters are combined without regard to each other, and a binary search, a matrix
+product or a shortest path rejects most such calls. So there are also groups of related arguments, in
+`related.toml`: a sorted list and an item, lists of one length, a graph and a node.
+
 The sample files, defined in `sample_files.toml`, exist in memory, in the working directory of the sandboxed code, and
 are the same in both worlds. A function accepts a kind of file if it returns a result for most files of that kind.
 """
@@ -116,6 +120,29 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
+
+
+def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
+    """Yield groups of calls with related arguments, in every order that the type hints allow."""
+    needed = [parameter for parameter in definition.parameters if parameter.required]
+    if any(parameter.kind != "positional" for parameter in needed):
+        return
+    kinds = [item.annotation for item in needed]
+    for order in itertools.permutations(range(len(needed))):
+        for group in _groups().get(len(needed), ()):
+            rows = [tuple(row[place] for place in order) for row in group]
+            if not any(excluded for row in rows for excluded in map(excluded_by, kinds, row)):
+                yield [(row, {}) for row in rows]
+
+
+@cache
+def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
+    """Return the groups by the number of arguments."""
+    found: dict[int, list[list[tuple[object, ...]]]] = {}
+    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
+        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
+        found.setdefault(len(rows[0]), []).append(rows)
+    return found
 
 
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:

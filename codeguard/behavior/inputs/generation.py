@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TypeVar
 
-from codeguard.behavior.inputs.shapes import Numbers, Texts, ValueShape, ordered
+from codeguard.behavior.inputs.shapes import BRACKETS, Numbers, Texts, ValueShape, ordered
 from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
@@ -244,11 +244,7 @@ class _Maker:
             number = random.randint(first, max(first, math.floor(top * step)))
             return number if kind == "int" else number / step
         if kind == "str" and shape.texts is not None:
-            texts, characters = shape.texts, sorted(shape.texts.characters) or ["a"]
-            few = [random.choice(characters) for _ in range(random.randint(1, 4))]
-            length = random.randint(texts.shortest, max(texts.shortest, min(texts.longest, 10)))
-            chosen = few if random.random() < 0.6 else characters
-            return "".join(random.choice(chosen) for _ in range(length))
+            return self._fresh_text(shape.texts, shape)
         if shape.columns is not None and kind == "tuple":
             return tuple(self.fresh(column, depth + 1) for column in shape.columns)
         if kind in ("list", "tuple", "set", "frozenset") and shape.items is not None and depth < MAX_NESTED:
@@ -266,6 +262,19 @@ class _Maker:
             keys = [self.fresh(shape.keys.item, depth + 1) for _ in range(length)]
             return {key: self.fresh(shape.values.item, depth + 1) for key in keys if _hashable(key)}
         return random.choice(shape.seen) if shape.seen else None
+
+    def _fresh_text(self, texts: Texts, shape: ValueShape) -> str:
+        random = self.random
+        if texts.template is not None or texts.brackets:
+            model = random.choice([value for value in shape.seen if isinstance(value, str)] or [""])
+            for _ in range(4):
+                model = self._mutated_text(model, texts, (model,))
+            return model
+        characters = sorted(texts.characters) or ["a"]
+        few = [random.choice(characters) for _ in range(random.randint(1, 4))]
+        length = random.randint(texts.shortest, max(texts.shortest, min(texts.longest, 10)))
+        chosen = few if random.random() < 0.6 else characters
+        return "".join(random.choice(chosen) for _ in range(length))
 
     def resized(self, value: object, length: int, shape: ValueShape) -> object:
         """Return a sequence with another length."""
@@ -333,15 +342,28 @@ class _Maker:
         return round(chosen) / grid if math.isfinite(chosen) else 0.0
 
     def _mutated_text(self, value: str, texts: Texts | None, seen: Sequence[object]) -> str:
+        """Return a small mutation of a string, within its template if it has one."""
         random = self.random
         characters = sorted(texts.characters if texts is not None else value) or sorted(value) or ["a"]
-        if random.random() < 0.5 and STRUCTURED.search(value):
-            return self._same_structure(value, characters)
+        templated = texts is not None and texts.template is not None
+        if random.random() < (0.8 if templated else 0.5) and (templated or STRUCTURED.search(value)):
+            return self._same_template(value, characters)
         if random.random() < 0.2 and (changed := self._number_inside(value)) is not None:
             return changed
         start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
+        if texts is not None and texts.brackets and random.random() < 0.7:
+            opening = random.choice(texts.brackets)
+            closing = BRACKETS[opening]
+            steps = [
+                value[:start] + opening + value[start:end] + closing + value[end:],
+                value[:start] + opening + closing + value[start:],
+                opening + value + closing,
+                value.replace(opening + closing, "", 1),
+                value + value,
+            ]
+            return random.choice(steps)
         other = random.choice([text for text in (*seen, *self._literals) if isinstance(text, str)] or [value])
-        one = random.choice(sorted(value) if value and random.random() < 0.5 else characters)
+        one = random.choice(sorted(set(value)) if value and random.random() < 0.5 else characters)
         steps = [
             value[:end] + one * random.randint(1, 4) + value[end:],
             value[:start] + one + value[start + 1 :],
@@ -360,7 +382,7 @@ class _Maker:
             steps += [" ".join(parts), " ".join(parts[:-1]), " ".join((*parts, random.choice(parts)))]
         return random.choice(steps)
 
-    def _same_structure(self, value: str, characters: Sequence[str]) -> str:
+    def _same_template(self, value: str, characters: Sequence[str]) -> str:
         """Replace letters and digits and keep every other character."""
         if self.random.random() < 0.5 and (changed := self._number_inside(value)) is not None:
             return changed

@@ -7,16 +7,21 @@ property of all examples that would hardly hold by chance is taken as a conditio
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 MAX_DEPTH = 12
 CHANCE = 0.05  # a property is a condition if it holds by chance with a lower probability than this
 REACH = 10  # factor by which numbers may exceed the largest one in the examples
 MOST_COLUMNS = 6
+LEAST_OF_PROSE = 3  # texts of words and punctuation from which a template can be learned
+BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_PROSE = frozenset("a .,;!?'\"-\n")  # of a template, in which letters are `a` and digits `0`
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +70,59 @@ class Numbers:
         return (value > 0 or self.negative) and self.low <= value <= self.high
 
 
+def is_balanced(value: str, opening: str) -> bool:
+    """Return whether one kind of bracket is balanced."""
+    depth = 0
+    for char in value:
+        depth += (char == opening) - (char == BRACKETS[opening])
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+# What all strings at one place may have in common; brackets have to occur.
+_HABITS: Mapping[str, Callable[[str], bool]] = {
+    "no double spaces": lambda value: "  " not in value,
+    "no outer spaces": lambda value: value == value.strip(),
+    **{opening: partial(is_balanced, opening=opening) for opening in BRACKETS},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The strings at one place: lengths, characters, spaces."""
+    """The strings at one place: lengths, characters, habits, a common template."""
 
     shortest: int
     longest: int
     characters: frozenset[str]
-    double_spaces: bool
-    outer_spaces: bool
+    habits: frozenset[str]
+    template: str | None
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Texts:
         """Return what strings have in common."""
-        return cls(
-            shortest=0 if "" in values else 1,
-            longest=max(4 * max(map(len, values)), 12),
-            characters=_alphabet("".join(values)),
-            double_spaces=any("  " in value for value in values),
-            outer_spaces=any(value != value.strip() for value in values),
+        joined = "".join(values)
+        habits = frozenset(
+            name
+            for name, holds in _HABITS.items()
+            if (name not in BRACKETS or (name in joined and BRACKETS[name] in joined))
+            and all(map(holds, values))
         )
+        longest = max(4 * max(map(len, values)), 12)
+        return cls(0 if "" in values else 1, longest, _alphabet(joined), habits, _template(values))
+
+    @property
+    def brackets(self) -> list[str]:
+        """The brackets that are balanced in every string."""
+        return sorted(self.habits & BRACKETS.keys())
 
     def admits(self, value: str) -> bool:
         """Return whether a string has these properties."""
         return (
             self.shortest <= len(value) <= self.longest
             and self.characters.issuperset(value)
-            and (self.double_spaces or "  " not in value)
-            and (self.outer_spaces or value == value.strip())
+            and (not value or self.template is None or template_of(value) == self.template)
+            and all(_HABITS[name](value) for name in self.habits)
         )
 
 
@@ -111,6 +141,21 @@ def _alphabet(joined: str) -> frozenset[str]:
         return frozenset("01")
     groups = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
     return frozenset(counts).union(*(group for group in groups if not counts.keys().isdisjoint(group)))
+
+
+def template_of(value: str) -> str:
+    """Return a string with each run of letters replaced by `a` and of digits by `0`."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", value))
+
+
+def _template(values: Sequence[str]) -> str | None:
+    """Return the template that all strings have, None if it is none that limits them."""
+    found = {template_of(value) for value in values if value}
+    common = found.pop() if len(found) == 1 else ""
+    # A word or only punctuation is no template, and that a text has three words and a full stop is no rule.
+    if not common.strip("a0") or not {"a", "0"}.intersection(common):
+        return None
+    return None if set(common) <= _PROSE and len(set(values)) < LEAST_OF_PROSE else common
 
 
 @dataclass(frozen=True, slots=True)

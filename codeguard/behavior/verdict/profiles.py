@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.discovery import file_guesses, guesses, requires_path
+from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses, requires_path
 from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import (
@@ -198,7 +198,7 @@ Guesses = Callable[[Definition], Iterator[list[Arguments]]]
 
 def input_sources(reference: Reference) -> list[Guesses]:
     """Return the sources of first inputs for a function without examples, most informative first."""
-    made: list[Guesses] = [guesses]
+    made: list[Guesses] = [guesses, related_guesses]
     if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
         # a function that accepts any text as a path would accept nonexistent ones
         made.insert(0 if requires_path(reference.definition) else 1, file_guesses)
