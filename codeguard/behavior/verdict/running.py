@@ -302,7 +302,9 @@ def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Run the calls after one that hit a limit in new children, a few times, as long as some call finishes.
 
-    The status stays that of the first stuck child; calls that were not run are `not_run`.
+    Calls are skipped if one of their arguments shares a trait with the stuck call's (its value, being
+    negative, being a fraction) that no finished call had: they would hit the limit too, and each costs
+    a second. The status stays that of the first stuck child; calls that were not run are `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -316,6 +318,9 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
             break
         stuck = pending[done.index(False)]
         pending = [i for i in pending if i not in answers and i != stuck]
+        pending = [
+            i for i in pending if not _shares_stuck_trait(job.calls[i], job.calls[stuck], job.calls, answers)
+        ]
         if not pending or attempt == MAX_STUCK:
             break
         (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
@@ -327,6 +332,28 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
         effects=tuple(effects),
         coverage=result.coverage or latest.coverage,
     )
+
+
+def _shares_stuck_trait(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
+    """Return whether an argument shares a trait with the stuck call's that no finished call had."""
+    if call.args is None or stuck.args is None:
+        return False
+    others = [calls[i].args or () for i in finished]
+    for place, (own_argument, stuck_argument) in enumerate(zip(call.args, stuck.args, strict=False)):
+        harmless = {trait for other in others if place < len(other) for trait in _traits(other[place])}
+        if (_traits(own_argument) & _traits(stuck_argument)) - harmless:
+            return True
+    return False
+
+
+def _traits(value: object) -> set[str]:
+    """Return the properties that an endless loop may depend on: value, negative, fraction."""
+    traits = {repr(value)}
+    if isinstance(value, int | float) and value < 0:
+        traits.add("negative")
+    if isinstance(value, float) and not value.is_integer():
+        traits.add("fraction")
+    return traits
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:
