@@ -11,8 +11,8 @@ from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING
 
 from codeguard.flow import tables
-from codeguard.flow.entry_points import written_name
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
+from codeguard.syntax.names import dotted_name
 from codeguard.syntax.scopes import FunctionNode, is_static
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Call:
 def _is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
     """Return whether a call queries a language model, whose answer any part of the prompt may control."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MODEL_METHODS:
-        return any(tables.MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
+        return any(tables.MODEL_CALLS.search(name) for name in (*resolved, dotted_name(node.func)))
     return "transformers.pipeline()" in resolved
 
 

@@ -8,7 +8,7 @@ import re
 from codeguard.corpus.patterns import lazy
 from codeguard.flow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
 from codeguard.flow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
-from codeguard.syntax.names import Names
+from codeguard.syntax.names import Names, dotted_name
 from codeguard.syntax.scopes import FunctionNode, defaults_of
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
@@ -45,7 +45,7 @@ def entry_reach(function: FunctionNode, names: Names) -> Reach:
     """Return who controls a function's parameters: REMOTE for a route, LOCAL for a command, else CALLER."""
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        written = written_name(called)
+        written = dotted_name(called)
         for name in (*names.names_of(called), written):
             if _COMMANDS.match(name):
                 return Reach.LOCAL
@@ -86,7 +86,7 @@ def _handles_errors(function: ast.AST | None) -> bool:
     """Return whether a function handles the errors of other handlers; its parameter is the exception."""
     decorators = getattr(function, "decorator_list", ())
     return any(
-        _ERRORS.search(written_name(item.func if isinstance(item, ast.Call) else item)) for item in decorators
+        _ERRORS.search(dotted_name(item.func if isinstance(item, ast.Call) else item)) for item in decorators
     )
 
 
@@ -105,17 +105,6 @@ def _is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> boo
         isinstance(node, ast.Call) and names.called(node).rpartition(".")[2] in ("Depends", "Security")
         for node in (default, *inner)
     )
-
-
-def written_name(node: ast.expr) -> str:
-    """Return a dotted name as written, without resolving it."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute) and len(parts) < 8:
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-    return ".".join(reversed(parts))
 
 
 def seed_parameters(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:

@@ -80,13 +80,6 @@ def test_one_statement_that_runs_at_import_stands_for_the_others() -> None:
     assert levels == [Severity.MEDIUM, Severity.LOW, Severity.LOW]
 
 
-def test_a_constructor_is_given_the_name_of_its_own_account() -> None:
-    text = "import requests\nclass A:\n    def {}(self, username):\n        requests.get(f'https://{{username}}/')\n"
-    rule = "insecure.server-side-request-forgery"
-    assert rule in serious("a.py", text.format("read"))
-    assert rule not in serious("a.py", text.format("__init__"))
-
-
 def test_a_folder_of_tests_takes_nothing(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "server.key").write_text(KEY)

@@ -46,7 +46,8 @@ def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
     for run in runs:
         kept = _unbracketed(_plain(run)) if language == "python" else run
         if kept and not (len(kept) == 1 and kept[0].is_string):
-            found.append(Statement(tuple(kept), _key(kept, name), run[-1].end))
+            key = tuple(_word(kept, at, name) for at in range(len(kept)))
+            found.append(Statement(tuple(kept), key, run[-1].end))
     return tuple(found)
 
 
@@ -128,10 +129,6 @@ def _unbracketed(run: list[Token]) -> list[Token]:
             whole = run[at].text == "(" and inner and run[at - 1].text in _TAKES_ALL
             return [*run[:at], *inner] if whole else run
     return run
-
-
-def _key(run: list[Token], name: str) -> tuple[str, ...]:
-    return tuple(_word(run, at, name) for at in range(len(run)))
 
 
 def _word(run: list[Token], at: int, name: str) -> str:
