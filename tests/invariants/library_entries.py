@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -208,30 +207,24 @@ def web(guard: CodeGuard) -> dict[str, Shown]:
     from codeguard.reports.html.site.frame import file_id
 
     gate = Gate(8765)
-    application = Application(guard, gate, write=True)
+    application = Application(guard, gate)
     headers = {"cookie": gate.new_cookie.partition(";")[0]}
 
-    async def ask(address: str, method: str) -> str:
+    async def ask(address: str) -> str:
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
-            return (await client.request(method, address, headers=headers)).text
+            return (await client.get(address, headers=headers)).text
 
-    def page(address: str, method: str = "GET") -> str:
-        return asyncio.run(ask(address, method))
+    def page(address: str) -> str:
+        return asyncio.run(ask(address))
 
     paths = [*guard.catalog.files()]
     files = {path: page(f"/file?id={file_id(path)}") for path in paths}
-    findings, trust = page("/findings"), page("/trust")
+    findings = page("/findings")
     search = page(f"/search?q={QUERY.replace(' ', '+')}&k={K}")
-    own = re.search(r"trusted files</h2>.*?(?:<h2|$)", trust, re.DOTALL)
     found = {
         "/": shown(page("/")),
         "/findings": shown(findings, cleared=(path for path in paths if path not in findings)),
-        "/trust": shown(
-            trust,
-            trusted=(path for path in paths if own and path in own[0]),
-            stale=(path for path in paths if path in trust.partition("Changed on the disk")[2]),
-        ),
         "/file": shown(
             "\n".join(files.values()),
             cleared=(path for path, text in files.items() if "was found wrong" in text or OWN in text),
@@ -239,7 +232,6 @@ def web(guard: CodeGuard) -> dict[str, Shown]:
             stale=(path for path, text in files.items() if STALE_TEXT in text),
         ),
         "/search": shown(search, stale=[CHANGED] if STALE_TEXT in search else []),
-        "/accept": shown(page("/accept", "POST")),
         "/style.css": shown(page("/style.css")),
     }
     application.close()
