@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import FileSignal
+from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
@@ -22,7 +23,7 @@ from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
-from codeguard.corpus.discovery import NOT_REGULAR, discover, read_file
+from codeguard.corpus.discovery import NOT_REGULAR, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
@@ -144,6 +145,7 @@ class _Audit:
         self._ignored_state = left_alone(settings)
         self._index = self._open_index(stack)
         self._notes: tuple[str, ...] = ()
+        self._files: tuple[FoundFile, ...] = ()
         self._change: ChangeSet | None = None
         self._side, self._root = self._found()
         self._own: Mapping[str, str] = {}  # changed files that were trusted before: name, and name before
@@ -194,7 +196,8 @@ class _Audit:
     ) -> list[Finding]:
         """Return all findings in the files of one side, with confidence."""
         findings = [finding for item in inspected for finding in item.findings]
-        findings += skipped_findings(side.skipped)
+        compiled = made_of_sources(self._files, side.skipped, self._executor)
+        findings += skipped_findings([item for item in side.skipped if item.path not in compiled])
         read = {item.name: item.sha256 for item in inspected if item.lines}
         findings += secret_file_findings(read, side.skipped, findings)
         own = {*self._own, *self._own.values()}
@@ -244,7 +247,7 @@ class _Audit:
             raise NothingToDoError(
                 "no file to audit", got=said or "nothing in there", hint="give other paths"
             )
-        self._notes = found.notes
+        self._notes, self._files = found.notes, found.files
         sources = (Source(item.name, item.size, partial(read_file, item)) for item in found.files)
         return Side(tuple(sources), found.skipped), root
 
