@@ -28,7 +28,6 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for
-from codeguard.behavior.verdict.reports import unreached
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
@@ -50,8 +49,7 @@ class Equivalence:
     `calls` were made of both, and for `compared` of them the results could be compared. If a
     difference was found, `call` is the smallest call that shows it, and `first` and `second` are
     the results. `new_effects` are the kinds of effects that only the second had, if any results could
-    be compared. `not_reached` quotes the code that no call reached, by function; `reached` and `lines`
-    count the executed and the executable lines of both.
+    be compared.
     """
 
     result: EquivalenceResult
@@ -62,9 +60,6 @@ class Equivalence:
     first: str = ""
     second: str = ""
     new_effects: tuple[str, ...] = ()
-    reached: int = 0
-    lines: int = 0
-    not_reached: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     level: str = ""
 
 
@@ -114,17 +109,11 @@ def compare_functions(
     ]
     wrong = [row for row in rows if row[3] is Comparison.DIFFERENT]
     compared = [row for row in rows if row[3] is not Comparison.UNKNOWN]
-    traced = [[] if side.run.coverage is None else [side.run.coverage] for side in sides]
-    lost = [unreached(side.reference.runnable, part) for side, part in zip(sides, traced, strict=True)]
-    lines = [part for parts in traced for part in parts]
     report = replace(
         report,
         calls=len(examples),
         compared=len(compared),
         new_effects=tuple(sorted(theirs.effects - own.effects)) if compared else (),
-        reached=sum(len(part.reached & part.executable) for part in lines),
-        lines=sum(len(part.executable) for part in lines),
-        not_reached=(tuple(lost[0]), tuple(lost[1])),
     )
     found = [row for row in wrong if STOOD_IN not in row[0].target]
     if found:
@@ -160,7 +149,7 @@ def _side(reference: Reference, examples: Sequence[Example], level: Level, budge
     made = [call_of(example, reference.runnable) for example in examples]
     known = tuple(call for call in made if call is not None)
     runner = CallRunner(reference.runnable, level, budget, tier)
-    first, second = yield from runner.run(Batch(known, trace=True), Batch(known[::-1], other=True))
+    first, second = yield from runner.run(Batch(known), Batch(known[::-1], other=True))
     steady = iter(
         answer if is_stable(answer, again, call) else None
         for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)

@@ -27,7 +27,6 @@ TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of express
 _OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
 _SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
-_OF_VIEWS = frozenset({"kwargs", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 

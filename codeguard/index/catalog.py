@@ -493,10 +493,6 @@ class Catalog:
         """Schedule these chunks to be written to the vector store again. Call in a transaction."""
         self._intend("write", ids)
 
-    def intend_deletes(self, ids: Iterable[str]) -> None:
-        """Schedule these chunks to be removed from the vector store. Call in a transaction."""
-        self._intend("delete", ids)
-
     def ids(self) -> set[str]:
         """Return the ids of all chunks."""
         return {row[0] for row in self._rows("SELECT id FROM chunks")}

@@ -150,7 +150,7 @@ def _needed(job: Job) -> LoadedModules:
     # Too many modules cost time, too few an ImportError.
     if job.importing is not None:
         modules = job.importing.modules.values()
-        numeric = any(_NUMERIC.search(item.source) for item in modules if item.is_expected)
+        numeric = any(_NUMERIC.search(item.source) for item in modules)
         return LoadedModules.NUMERIC if numeric else LoadedModules.ALL
     texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
     text = "\n;\n".join(texts)

@@ -103,14 +103,10 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class ModuleText:
-    """The source of a module that a child may import.
-
-    `is_expected` means that the import of the job's module leads to it: its code is compiled once for many children.
-    """
+    """The source of a module that a child may import; its code is compiled once for many children."""
 
     source: str
     is_package: bool = False
-    is_expected: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,13 +124,12 @@ class Importable:
 
     @cached_property
     def keys(self) -> Mapping[str, bytes]:
-        """The digest of each expected module, for its compiled code."""
+        """The digest of each module, for its compiled code."""
         return {
             name: hashlib.sha256(
                 f"module\0{self.is_trusted}\0{item.source}".encode("utf-8", "surrogatepass")
             ).digest()
             for name, item in self.modules.items()
-            if item.is_expected
         }
 
 
