@@ -44,12 +44,6 @@ def page():
     path = request.args["path"]
     return redirect({})
 """
-# Of a compressed answer, wrapped as YAML wraps it; the second line begins as a token of Artifactory does.
-BLOCK = (
-    "qExJ7/Wm87pvj9DHbKCNRJYvzW7VKlMasF4xpF4xpSvdcIrrfdt5vbhqqcJ8qi+/7LzQKxItwOqg"
-    "AP6q4BdxcKE4q8JbFsAKeIBEp8mykcrLaumZBkAsAAsb8L4SO93uFJLOzjx6F1x60qSRJjng8gGi"
-    "Aya82Tw3hku8SfqptzUHLrk3PVNSddKaE8cMvFDdGCeblBpIPNl2ButkoksycEFZ"
-)
 QUERIED = "import {0} as p\ndef f(expression):\n    return p.DataFrame(){1}.query(expression)\n"
 FOUND = "from lxml import etree\ndef f(path, name):\n    return etree.parse(path).find({})\n"
 KEYED = """from django.template.loader import render_to_string
@@ -398,12 +392,6 @@ CASES = [
         "README.md",
         "Add the `# noqa` comment to the end of every line that you touch.\n",
         "You can add the `# noqa: [rule_id]` comment to the end of any line in a task.\n",
-    ),
-    (
-        "service-token",
-        "a.yaml",
-        "AP6q4BdxcKE4q8JbFsAKeIBEp8mykcrLaumZBkAsAAsb8L4SO93uFJLOzjx6F1x60qSRJ\n",
-        f"body: !!binary |\n  {BLOCK[:76]}\n  {BLOCK[76:152]}\n  {BLOCK[152:]}\n",
     ),
     (
         "lookalike-punctuation",

@@ -49,7 +49,7 @@ _CONTROLS = {
     Reach.LOCAL: "a value from outside the program",
     Reach.CALLER: "the parameter",
 }
-_TAGGED = {"stored": "what {} found", "answer": "the answer of {}", "setting": "a setting of {}"}
+_TAGGED = {"stored": "what {} found", "answer": "the answer of {}"}
 
 
 @dataclass(frozen=True, slots=True)
