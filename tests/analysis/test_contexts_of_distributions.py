@@ -53,7 +53,6 @@ def serious(name: str, text: str) -> set[str]:
          "import argparse, os\np = argparse.ArgumentParser()\nos.system('ping ' + p.parse_args().host)\n"),
         ("insecure.hard-coded-secret", "a.py", 'SECRET_KEY = "wonderland-of-2019"\n',
          'SECRET_KEY = "ABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"\n'),
-        ("secrets.service-token", "a.py", 'KEY = "AP6c8fQ2wZ7nB4kX"\n', 'x = "APETextValue APDiameterLessoway1998"\n'),
         ("insecure.autoescape-off", "a.py", "import jinja2\ne = jinja2.Environment(loader=x, autoescape=False)\n",
          "import jinja2\ne = jinja2.Environment(...)\n"),
         ("imports.install-source", "a.yml", "run: python -m pip install --find-links=dist acme\n",

@@ -94,7 +94,7 @@ def ranked(executor: Executor, file: SourceFile) -> list[Evidence]:
     every = Weights({f"secrets.{rule.id}": 1.0 for rule in rules})
 
     def material(made: StaticEvidence) -> Shared:
-        return Shared.of_values(compared(None, None, made.names))
+        return Shared.of_values(compared(None, made.names))
 
     static = StaticEvidence(every, material=material)
     return [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]

@@ -91,7 +91,7 @@ def test_without_trust_hand_written_specs_alone_speak(project: Path) -> None:
         (("audit", "broken.py", "--no-behavior"), 1),
         (("audit", "broken.py", "--no-behavior", "--fail-on", "high"), 0),
         (("audit", "script.py", "--no-behavior"), 0),
-        (("audit", "script.py", "--no-behavior", "--all", "--fail-on", "info"), 1),
+        (("audit", "broken.py", "--no-behavior", "--all", "--fail-on", "info"), 1),
         (("audit", "broken.py", "--no-behavior", "--ignore", "discovery"), 0),
         (("audit", "broken.py", "--no-behavior", "--ignore", "discovery", "--select", "discovery.syntax"), 1),
         (("explain", "audit.baseline"), 0),
