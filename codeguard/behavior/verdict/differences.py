@@ -84,10 +84,6 @@ class _Pair:
         return self.expected.outcome is Outcome.RETURNED is self.got.outcome and same_files
 
 
-def _pair(item: CaseResult) -> _Pair:
-    return _Pair(item, item.case.call, item.case.expected, item.answer, item.comparison is Comparison.SAME)
-
-
 Fits = Callable[[_Pair], bool]
 
 
@@ -100,7 +96,7 @@ def differences(
     that is the trusted one with something changed (`is_copy`) has no choices of its own but to refuse more.
     """
     pairs = [
-        _pair(item)
+        _Pair(item, item.case.call, item.case.expected, item.answer, item.comparison is Comparison.SAME)
         for item in comparable_results(results)
         if not is_hidden(item) and contract.includes(item.case.call.args or ())
     ]
@@ -428,16 +424,8 @@ def _holding(test: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list | tuple | set | frozenset) and any(map(test, value))
 
 
-def _is_fraction(value: object) -> bool:
-    return isinstance(value, float) and not value.is_integer()
-
-
 def _is_negative(value: object) -> bool:
     return isinstance(value, int | float) and value < 0
-
-
-def _repeats(value: object) -> bool:
-    return isinstance(value, list | tuple) and len(set(map(result_text, value))) < len(value)
 
 
 _EDGES: tuple[tuple[str, Callable[[object], bool]], ...] = (
@@ -445,12 +433,15 @@ _EDGES: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("zero", lambda value: is_real(value) and not value),
     (NUMBER_INPUT, lambda value: is_real(value) and bool(value)),
     ("negative numbers", _is_negative),
-    ("fractions", _is_fraction),
+    ("fractions", lambda value: isinstance(value, float) and not value.is_integer()),
     ("empty input", lambda value: _sized(value) and not value),
     ("a single item", lambda value: _sized(value) and len(value) == 1),  # type: ignore[arg-type]
     ("{} input", _sized),
     ("negative items", _holding(_is_negative)),
     ("empty items", _holding(lambda item: isinstance(item, str | list | tuple) and not item)),
     ("items with fractions", _holding(lambda item: isinstance(item, float))),
-    ("repeated items", _repeats),
+    (
+        "repeated items",
+        lambda value: isinstance(value, list | tuple) and len(set(map(result_text, value))) < len(value),
+    ),
 )

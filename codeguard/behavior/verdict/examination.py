@@ -246,7 +246,10 @@ class Examination:
 
     def _report(self, row: Row, seen: Observations) -> CheckReport:
         weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
-            "examples": (seen.wrong_examples, _examples_among(seen.results)),
+            "examples": (
+                seen.wrong_examples,
+                len(comparable_results([item for item in seen.results if item.case.example is not None])),
+            ),
             "wrong": (seen.wrong_calls, seen.among),
             "world": (seen.depends_on_world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
@@ -400,10 +403,6 @@ def _whole_numbers(text: str) -> Iterator[int]:
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Constant) and type(node.value) is int:
             yield node.value
-
-
-def _examples_among(results: Sequence[CaseResult]) -> int:
-    return sum(item.case.example is not None for item in comparable_results(results))
 
 
 def _effects(found: Sequence[Capability]) -> str:
