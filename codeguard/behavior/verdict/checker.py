@@ -102,7 +102,7 @@ class BehaviorChecker:
         self._adequacies: dict[str, float] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
-            self._budget.fingerprint(),
+            repr(self._budget),
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
         )
