@@ -27,7 +27,3 @@ class Budget:
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024
     worlds: tuple[World, World] = field(default=(World(), World(hash_seed=1)), repr=False)
-
-    def fingerprint(self) -> str:
-        """Return a text that is different for different limits."""
-        return repr(self)

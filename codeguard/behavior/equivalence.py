@@ -103,7 +103,14 @@ def compare_functions(
         sides.append((yield from _side(reference, examples, level, budget)))
     own, theirs = sides
     rows = [
-        (_call(example, first.name), answer, other, _compared(answer, other))
+        (
+            Call(
+                example.expression if example.args is None else first.name, example.args, dict(example.kwargs)
+            ),
+            answer,
+            other,
+            _compared(answer, other),
+        )
         for example, answer, other in zip(examples, own.answers, theirs.answers, strict=True)
         if answer is not None and other is not None
     ]
@@ -179,10 +186,6 @@ def _candidate(reference: Reference) -> CandidateFunction:
 def _known_calls(profile: Profile) -> Iterator[Example]:
     made = [item.example or Example(item.call.args, item.call.kwargs) for item in profile.generated]
     yield from (replace(example, expected=None, origin="") for example in (*profile.examples, *made))
-
-
-def _call(example: Example, name: str) -> Call:
-    return Call(name if example.args is not None else example.expression, example.args, dict(example.kwargs))
 
 
 def _shown(call: Call, answer: CallResult, other: CallResult) -> str:

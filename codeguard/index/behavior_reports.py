@@ -24,26 +24,12 @@ TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]
 KeyedReport = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
 Answered = dict[str, Any]
-"""A function's answers to probes; see `codeguard.behavior.verdict.probing`."""
+"""The trusted functions' answers to probes; see `codeguard.behavior.verdict.probing`."""
 
 
 CheckWorkers = Callable[[Sequence[Subject], bool, SandboxBudget], Iterator[tuple[Subject, KeyedReport]]]
 """Checks functions by workers within a budget, and yields each with its answer; the second argument is whether to run
 also those whose result counts as known."""
-
-
-def answers_key(chunk: Chunk) -> str:
-    """Return the key of a function's answers to probes; what else they depend on is checked for each.
-
-    They do not depend on the trusted code as a whole, as reports do.
-    """
-    return "probes:" + parts_digest(chunk.sha256, chunk.symbol)
-
-
-def kept_answers(catalog: Catalog | None, key: str) -> Answered:
-    """Return the answers to probes from earlier runs, under a function's key or `TRUSTED_ANSWERS`."""
-    value = catalog.analysis(key) if catalog is not None else None
-    return {} if value is None else dict(value["answers"])
 
 
 class BehaviorReports:

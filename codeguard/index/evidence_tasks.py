@@ -27,9 +27,7 @@ from codeguard.index.behavior_reports import (
     Answered,
     KeyedReport,
     Subject,
-    answers_key,
     is_test,
-    kept_answers,
 )
 from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
@@ -213,19 +211,16 @@ def check_task(shared: Shared) -> Run:
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
         keys = [checker.cache_key(*subject) for subject in subjects]
-        answered, meters = asked["answered"], [Meter(seconds) for seconds in asked["seconds"]]
+        meters = [Meter(seconds) for seconds in asked["seconds"]]
         due = [
             at
             for at, key in enumerate(keys)
             if asked["again"] or key is None or key[:KNOWN_PREFIX] not in bench.known
         ]
-        checked = checker.check_many(
-            [subjects[at] for at in due], [answered[at] for at in due], [meters[at] for at in due]
-        )
+        checked = checker.check_many([subjects[at] for at in due], [meters[at] for at in due])
         found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
         yield {
             "reports": [(key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)],
-            "answered": answered,
             "trusted": bench.fresh_answers(),
             "facts": bench.fresh_facts(),
         }
@@ -319,13 +314,14 @@ class Checks:
         for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
             if not answer.ended:  # what is missing is run where it is needed
                 probed.update(answer.value)
-        self._keep({TRUSTED_ANSWERS: probed}, {})
+        self._keep(probed, {})
         return self._shared(probed)
 
-    def _keep(self, rows: Mapping[str, Answered], facts: Mapping[str, Any]) -> None:
-        """Keep answers under their keys, and what was derived of trusted files."""
-        kept = {key: {"answers": answers} for key, answers in rows.items() if answers}
-        kept |= {key: value for key, value in facts.items() if key.startswith(FACTS)}
+    def _keep(self, answers: Answered, facts: Mapping[str, Any]) -> None:
+        """Keep the trusted functions' answers, and what was derived of trusted files."""
+        kept = {key: value for key, value in facts.items() if key.startswith(FACTS)}
+        if answers:
+            kept[TRUSTED_ANSWERS] = {"answers": answers}
         if kept and self._catalog is not None:
             self._catalog.put_analyses(kept)
 
@@ -333,17 +329,14 @@ class Checks:
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
     ) -> list[KeyedReport]:
         """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
-        subjects = [subject for subject, _ in asked]
         if answer.ended:
             ((_, file), share), *_ = asked
             budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
         found = answer.value
-        rows = zip(subjects, found["answered"], strict=True)
-        kept = {answers_key(chunk): answers for (chunk, _), answers in rows}
-        self._keep({**kept, TRUSTED_ANSWERS: found["trusted"]}, found["facts"])
-        for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
+        self._keep(found["trusted"], found["facts"])
+        for ((_, file), _), (_, _, spent_s) in zip(asked, found["reports"], strict=True):
             budget.charge(file.path, float(spent_s))
         return [
             (far, None if report is None else CheckReport.from_json(report))
@@ -367,7 +360,6 @@ class Checks:
             "files": [texts[file] for file in files],
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
             "again": again,
-            "answered": [kept_answers(self._catalog, answers_key(chunk)) for chunk, _ in subjects],
             "seconds": [seconds for _, seconds in asked],
         }
 

@@ -28,7 +28,6 @@ from codeguard.index.behavior_reports import (
     Answered,
     BehaviorReports,
     CheckWorkers,
-    kept_answers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
 from codeguard.index.executor import workers_of
@@ -468,6 +467,7 @@ class Workspace:
 
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
+        kept = self.catalog.analysis(TRUSTED_ANSWERS) if answered is None else {"answers": answered}
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
             facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
@@ -479,7 +479,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered=kept_answers(self.catalog, TRUSTED_ANSWERS) if answered is None else answered,
+                answered={} if kept is None else kept["answers"],
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )

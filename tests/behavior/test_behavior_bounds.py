@@ -75,7 +75,6 @@ class Dying(Executor):
             answer = {
                 "level": "L3",
                 "reports": reports,
-                "answered": [{} for _ in symbols],
                 "trusted": {},
                 "facts": {},
             }

@@ -11,7 +11,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.probing import MOST_KEPT, Answered
+from codeguard.behavior.verdict.probing import Answered
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
@@ -54,28 +54,24 @@ def library_of(*texts: str) -> SpecLibrary:
     return SpecLibrary.load(shipped=False).with_trusted(files)
 
 
-def checked(
-    sandbox: Sandbox, library: SpecLibrary, code: str, trusted: Answered, own: Answered
-) -> tuple[CheckReport, int]:
+def checked(sandbox: Sandbox, library: SpecLibrary, code: str, trusted: Answered) -> tuple[CheckReport, int]:
     """Return the report of the only function of a code, and how many jobs its check took."""
     counting = Counting(sandbox)
     file = chunk_file("unknown.py", code.encode())
     (chunk,) = filter(checkable, file.chunks)
     checker = BehaviorChecker(library, counting, seed=SEED, answered=trusted)
-    (report,) = checker.check_many([(chunk, file)], [own])
+    (report,) = checker.check_many([(chunk, file)])
     return report, len(counting.jobs)
 
 
 @pytest.mark.parametrize("code", [EDITED, RIGHT])
 def test_what_was_answered_is_not_run_again_and_gives_the_same_report(sandbox: Sandbox, code: str) -> None:
     trusted: Answered = {}
-    own: Answered = {}
     library = library_of(TRUSTED)
-    first, ran = checked(sandbox, library, code, trusted, own)
+    first, ran = checked(sandbox, library, code, trusted)
     assert trusted
-    assert own
-    again, ran_again = checked(sandbox, library, code, trusted, own)
-    fresh, ran_fresh = checked(sandbox, library, code, {}, {})
+    again, ran_again = checked(sandbox, library, code, trusted)
+    fresh, ran_fresh = checked(sandbox, library, code, {})
     assert first == again == fresh
     assert ran_again < ran_fresh == ran
 
@@ -93,8 +89,8 @@ def test_several_share_the_trusted_functions_and_answer_what_one_does(sandbox: S
     assert together == whole
     assert len(sharing.jobs) == len(alone.jobs)
     used = dict(together)
-    _, ran = checked(sandbox, library, EDITED, used, {})
-    _, ran_alone = checked(sandbox, library_of(TRUSTED, HELPER), EDITED, {}, {})
+    _, ran = checked(sandbox, library, EDITED, used)
+    _, ran_alone = checked(sandbox, library_of(TRUSTED, HELPER), EDITED, {})
     assert used == together
     assert ran == ran_alone - len(alone.jobs)  # nothing of a trusted function is left to run
 
@@ -109,12 +105,11 @@ def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sa
 
 def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: Sandbox) -> None:
     trusted: Answered = {}
-    own: Answered = {}
-    checked(sandbox, library_of(TRUSTED), EDITED, trusted, own)
+    checked(sandbox, library_of(TRUSTED), EDITED, trusted)
     before = set(trusted)
     edited = library_of(TRUSTED.replace("max(numbers[:place + 1])", "min(numbers[:place + 1])"))
-    report, ran = checked(sandbox, edited, EDITED, trusted, own)
-    fresh, ran_fresh = checked(sandbox, edited, EDITED, {}, {})
+    report, ran = checked(sandbox, edited, EDITED, trusted)
+    fresh, ran_fresh = checked(sandbox, edited, EDITED, {})
     assert report == fresh
     assert ran < ran_fresh
     assert before - set(trusted)  # those of the edited function are not kept
@@ -122,25 +117,11 @@ def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: San
     assert not report.refuted  # what it was one edit away from is gone
 
 
-def test_answers_of_another_source_or_shape_are_not_used(sandbox: Sandbox) -> None:
+def test_answers_of_another_shape_are_not_used(sandbox: Sandbox) -> None:
     trusted: Answered = {}
-    own: Answered = {}
-    expected, _ = checked(sandbox, library_of(TRUSTED), EDITED, trusted, own)
-    torn: Answered = {key: [row[:-1] for row in rows] for key, rows in own.items()}
-    assert checked(sandbox, library_of(TRUSTED), EDITED, trusted, torn)[0] == expected
-    _, ran = checked(sandbox, library_of(TRUSTED), RIGHT, {}, {})
-    assert checked(sandbox, library_of(TRUSTED), RIGHT, {}, own)[1] == ran
-
-
-def test_long_answers_are_not_kept(sandbox: Sandbox) -> None:
-    """Whoever writes functions would else fill the catalog."""
-    own: Answered = {}
-    code = EDITED.replace("return v1", "return v1 * 900")
-    checked(sandbox, library_of(TRUSTED), code, {}, own)
-    assert sum(len(text or "") for rows in own.values() for row in rows for text in row) < 4 * MOST_KEPT
-    short: Answered = {}
-    checked(sandbox, library_of(TRUSTED), EDITED, {}, short)
-    assert len(own) < len(short)
+    expected, _ = checked(sandbox, library_of(TRUSTED), EDITED, trusted)
+    torn: Answered = {key: [row[:-1] for row in rows] for key, rows in trusted.items()}
+    assert checked(sandbox, library_of(TRUSTED), EDITED, torn)[0] == expected
 
 
 def cache_key(sandbox: Sandbox, library: SpecLibrary) -> str | None:

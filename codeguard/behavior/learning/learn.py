@@ -47,7 +47,7 @@ from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
-from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
+from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome
 
 KEPT = 16  # cases per function
 BATCH = 16  # calls of one child
@@ -69,7 +69,8 @@ def confirm(
             continue
         calls = tuple(call for _, call in pairs)
         first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-        refused = _was_refused(first)
+        # Where the sandbox refused an operation, the result is no expectation.
+        refused = any(capability.kind in CONVICTING for capability in observed_effects(first.effects))
         for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
             if not is_stable(answer, again, call):
                 continue
@@ -98,11 +99,6 @@ def select(
 def _call(reference: Reference, example: Example) -> Call | None:
     whole = with_needed_code(example, reference.name, reference.module)
     return call_of(whole, reference.runnable)
-
-
-def _was_refused(result: JobResult) -> bool:
-    """Return whether the sandbox refused an operation, so that the result is no expectation."""
-    return any(capability.kind in CONVICTING for capability in observed_effects(result.effects))
 
 
 def _confirmed(item: SampledExample, answer: CallResult, refused: bool) -> Example | None:

@@ -78,17 +78,14 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
             f"cannot start {command[0]}", got=error.strerror, expected="a command that runs by itself"
         ) from None
     # The command receives Ctrl-C as well and decides how to end; this process waits for it.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _in_main_thread() else None
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
     try:
         code = process.wait()
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
     return 128 - code if code < 0 else code
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 class _Reader:

@@ -142,7 +142,7 @@ def read_candidate(
     if chunk.language != "python":
         return f"no checks for {chunk.language}"
     module = read_module(file.text)
-    if module.too_large or module.definition_count > MOST_DEFINITIONS:
+    if module.too_large or len(module.listed) > MOST_DEFINITIONS:
         return CROWDED
     definition = definition_of(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
     if definition is None:

@@ -90,11 +90,6 @@ class Module:
             found.setdefault(definition.name, []).append(definition)
         return found
 
-    @cached_property
-    def definition_count(self) -> int:
-        """The number of functions and methods."""
-        return len(self.listed)
-
 
 @lru_cache(maxsize=8)
 def parse_or_none(text: str) -> ast.Module | None:

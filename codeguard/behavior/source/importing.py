@@ -91,16 +91,13 @@ class Tree:
 
     def named(self, wanted: Sequence[str], is_whole: bool) -> str:
         """Return the one file whose module's name is, or ends with, these parts; "" if there is none, or several."""
-        length = len(wanted)
-        found = [
-            path
-            for parts, path in self._by_last.get(wanted[-1], ())
-            if parts[-length:] == list(wanted) and not (is_whole and self._is_below_package(parts[:-length]))
-        ]
+        length, found = len(wanted), []
+        for parts, path in self._by_last.get(wanted[-1], ()):
+            above = parts[:-length]
+            below_package = bool(above) if self._package else self.has("/".join([*above, INIT]))
+            if parts[-length:] == list(wanted) and not (is_whole and below_package):
+                found.append(path)
         return found[0] if len(found) == 1 else ""
-
-    def _is_below_package(self, folders: Sequence[str]) -> bool:
-        return bool(folders) if self._package else self.has("/".join([*folders, INIT]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

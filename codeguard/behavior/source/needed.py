@@ -51,7 +51,7 @@ def needed_for(
     statement `own`.
     """
     binders = binders_of(module)  # a definition of `own_name` binds only that name, which is not needed
-    most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
+    most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, len(module.listed)))
     chosen, seen = _followed(names, module, own_name, most)
     unresolved = sorted(seen - {own_name} - binders.keys() - BUILTIN_NAMES)
     if unresolved:

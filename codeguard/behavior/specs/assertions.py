@@ -8,7 +8,7 @@ if the trusted function itself confirms it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from codeguard.behavior.source.definitions import Function, read_module
 from codeguard.behavior.specs.calls import (
@@ -49,15 +49,6 @@ def test_examples(file: SourceFile) -> dict[str, tuple[Example, ...]]:
 
 
 test_examples.__test__ = False  # type: ignore[attr-defined]  # pytest would collect this name
-
-
-def merged_examples(parts: Iterable[Mapping[str, Sequence[Example]]]) -> dict[str, tuple[Example, ...]]:
-    """Merge the examples of several test files."""
-    merged: dict[str, tuple[Example, ...]] = {}
-    for part in parts:
-        for name, examples in part.items():
-            merged[name] = (*merged.get(name, ()), *examples)[:MAX_EXAMPLES]
-    return merged
 
 
 def _functions(statement: ast.stmt) -> Iterator[Function]:

@@ -420,10 +420,13 @@ def open_respects(text: str, results: Sequence[tuple[Sequence[object], object]])
     ]
     numbers = [(args, value) for args, value in results if type(value) is int and value != -1]
     found: set[str] = set()
-    if not ORDERED & words and not (rows and all(map(_in_one_order, rows))):
+    if not ORDERED & words and not (
+        rows and all(is_ascending(row) or is_ascending(row[::-1]) for row in rows)
+    ):
         found.add(ORDER)
-    if numbers and not QUANTITY.search(text.lower()):
-        found.update([POSITION] if all(_is_position(*pair) for pair in numbers) else [])
+    positions = all(any(0 <= value <= _length(item) for item in args) for args, value in numbers)
+    if numbers and positions and not QUANTITY.search(text.lower()):
+        found.add(POSITION)
     return frozenset(found)
 
 
@@ -434,11 +437,3 @@ def as_list(value: object) -> list[object] | None:
     if isinstance(value, dict):
         return list(value.items())
     return list(value) if isinstance(value, list | tuple | set | frozenset | str) else None
-
-
-def _is_position(args: Sequence[object], value: int) -> bool:
-    return any(0 <= value <= _length(item) for item in args)
-
-
-def _in_one_order(row: Sequence[object]) -> bool:
-    return is_ascending(row) or is_ascending(row[::-1])

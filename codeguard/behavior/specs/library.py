@@ -13,8 +13,8 @@ from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similar
 from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
-from codeguard.behavior.specs.assertions import merged_examples, test_examples
-from codeguard.behavior.specs.examples import Spec
+from codeguard.behavior.specs.assertions import MAX_EXAMPLES, test_examples
+from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.references import Reference, references_of
@@ -77,7 +77,9 @@ class SpecLibrary:
         """
         read = sorted(files, key=lambda file: file.path)  # the order decides between equal matches
         asserting = sorted(tests, key=lambda file: file.path)
-        tested = merged_examples(test_examples(file) for file in asserting)
+        tested: dict[str, tuple[Example, ...]] = {}
+        for name, shown in (item for file in asserting for item in test_examples(file).items()):
+            tested[name] = (*tested.get(name, ()), *shown)[:MAX_EXAMPLES]
         python = [file for file in read if file.language == "python"]
         tree = Tree({**self.modules.tree.texts, **{file.path: file.text for file in python}}, package)
         packages = dict(self.modules.packages)

@@ -102,7 +102,7 @@ class BehaviorChecker:
         self._adequacies: dict[str, float] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
-            self._budget.fingerprint(),
+            repr(self._budget),
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
         )
@@ -134,17 +134,13 @@ class BehaviorChecker:
         """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
-    def check_many(
-        self, subjects: Sequence[Subject], answered: Sequence[Answered] = (), meters: Sequence[Meter] = ()
-    ) -> Iterator[CheckReport]:
+    def check_many(self, subjects: Sequence[Subject], meters: Sequence[Meter] = ()) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
-        `answered` are each function's answers to probes in earlier runs, if there are any; they are replaced
-        by those that its check needs. `meters` limit what each may spend in the sandbox.
+        `meters` limit what each may spend in the sandbox.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
-            kept = answered[start : start + WINDOW] or [{} for _ in prepared]
             limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
             wanted = {
                 item.digest: item
@@ -157,7 +153,7 @@ class BehaviorChecker:
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
                 self._run_fingerprints()
-            checks = [self._checked_safely(*parts) for parts in zip(prepared, kept, limits, strict=True)]
+            checks = [self._checked_safely(*parts) for parts in zip(prepared, limits, strict=True)]
             yield from drive(self._sandbox, checks)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
@@ -315,13 +311,11 @@ class BehaviorChecker:
             able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), Contract(), able, problem=_internal(error))
 
-    def _checked_safely(
-        self, plan: Plan | CheckReport, answered: Answered, meter: Meter
-    ) -> Steps[CheckReport]:
+    def _checked_safely(self, plan: Plan | CheckReport, meter: Meter) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
         try:
-            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan, answered)))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan)))
         except SandboxError:
             raise
         except BudgetSpentError:
@@ -341,11 +335,12 @@ class BehaviorChecker:
         answered.clear()
         return Probes(self._basis, known, answered)
 
-    def _compared(self, plan: Plan, answered: Answered) -> Steps[CheckReport]:
+    def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        probes = self._probes(answered)
-        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, probes)
+        session = CandidateSession(
+            candidate, self._sandbox.level, self._budget, self._seed, Probes(self._basis)
+        )
         examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
+from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
-from codeguard.behavior.matching.copies import is_same_source, third_party_imports
-from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
@@ -40,6 +41,7 @@ from codeguard.behavior.verdict.reports import other_use, row_report, with_cover
 from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
+from codeguard.corpus import syntax
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
@@ -244,7 +246,10 @@ class Examination:
 
     def _report(self, row: Row, seen: Observations) -> CheckReport:
         weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
-            "examples": (seen.wrong_examples, _examples_among(seen.results)),
+            "examples": (
+                seen.wrong_examples,
+                len(comparable_results([item for item in seen.results if item.case.example is not None])),
+            ),
             "wrong": (seen.wrong_calls, seen.among),
             "world": (seen.depends_on_world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
@@ -307,13 +312,13 @@ class Examination:
 
         It is not run, because its run could only hit a limit.
         """
-        same = {"identical": is_same_source(self.session.candidate, reference)}
+        same = {"identical": _is_same_source(self.session.candidate, reference)}
         row = decide("text", lambda name: same.get(name, False))
         if row is None:
             return None
         idle = replace(self._idle(), status=Status.COMPLETED)
         report = row_report(row, self.session, idle, {}, origin=reference.origin)
-        imported = third_party_imports(self.session.candidate.runnable.source)
+        imported = _third_party_imports(self.session.candidate.runnable.source)
         return with_missing_coverage(self.session, report, imported)
 
     def against_spec(self, spec: Spec) -> Steps[CheckReport]:
@@ -400,10 +405,6 @@ def _whole_numbers(text: str) -> Iterator[int]:
             yield node.value
 
 
-def _examples_among(results: Sequence[CaseResult]) -> int:
-    return sum(item.case.example is not None for item in comparable_results(results))
-
-
 def _effects(found: Sequence[Capability]) -> str:
     kinds = ", ".join(dict.fromkeys(capability.kind for capability in found))
     return f"{kinds} ({found[0].detail})" if found else ""
@@ -413,3 +414,41 @@ def _unlike(found: Sequence[CaseResult], count: int) -> str:
     if found and found[0].changes_arguments:
         return f"changes its arguments in {len(found)} of {count} calls, which the trusted function does not"
     return f"{len(found)} of {count} answers cannot be compared"
+
+
+def _is_same_source(candidate: CandidateFunction, reference: Reference) -> bool:
+    """Return whether candidate and trusted function, with all they need, are equal except for docstrings."""
+    own, trusted = candidate.runnable, reference.runnable
+    if own.target != trusted.target or _without_docstrings(own.source) != _without_docstrings(trusted.source):
+        return False
+    return not own.borrowed or (
+        own.home is not None and trusted.home is not None and own.home.has_modules_of(trusted.home)
+    )
+
+
+def _third_party_imports(source: str) -> tuple[str, ...]:
+    """Return the imported modules outside of the standard library, which may differ between the two."""
+    tree = parse_or_none(source)
+    found: list[str] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append("." * node.level + (node.module or ""))
+    return tuple(
+        f"import {name}"
+        for name in dict.fromkeys(found)
+        if name.partition(".")[0] not in sys.stdlib_module_names
+    )
+
+
+def _without_docstrings(source: str) -> str:
+    """Return a source without docstrings and comments."""
+    try:
+        tree = syntax.parse(source)
+    except PARSE_ERRORS:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)

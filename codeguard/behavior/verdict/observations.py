@@ -6,14 +6,15 @@ what each means.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from codeguard.behavior.matching.claims import Similarity, is_private
-from codeguard.behavior.matching.copies import added_refusals, has_akin_methods, is_copied_class
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.text_overlap import TextOverlap
+from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
+from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
@@ -47,6 +48,7 @@ from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
+LEAST_SHARED_METHODS = 0.4
 LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
 
 
@@ -103,7 +105,11 @@ class Observations:
     @cached_property
     def raised(self) -> frozenset[str]:
         """The exceptions that its source raises in more places than the trusted one."""
-        return added_refusals(self.session.candidate, self.reference)
+        sources = self.session.candidate.runnable.source, self.reference.runnable.source
+        own, trusted = map(parse_or_none, sources)
+        if own is None or trusted is None:
+            return frozenset()
+        return frozenset(raised_exceptions(own) - raised_exceptions(trusted))
 
     @property
     def reference(self) -> Reference:
@@ -168,7 +174,7 @@ class Observations:
     def of_copied_class(self) -> bool:
         """Whether it is a method of a class that has half of the trusted class's text."""
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        return own is not None and other is not None and is_copied_class(own, other)
+        return own is not None and other is not None and _is_copied_class(own, other)
 
     @cached_property
     def extra(self) -> tuple[Capability, ...]:
@@ -440,7 +446,7 @@ class Observations:
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        akin = self.similarity.overlap.near_copy or has_akin_methods(own, other)
+        akin = self.similarity.overlap.near_copy or _has_akin_methods(own, other)
         if (own.name == other.name and akin) or (
             self.verdict is Verdict.FAIL and self.similarity.same_description
         ):
@@ -530,3 +536,20 @@ def _returns_its_argument(item: CaseResult) -> bool:
     arguments, answer = item.case.call.args, item.answer
     returned = bool(arguments) and answer.outcome is Outcome.RETURNED
     return returned and returns_first_argument(arguments or (), result_text(answer.value))
+
+
+def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
+    texts = {comparable_text(item).renamed for item in own.body if isinstance(item, Function)}
+    known = [comparable_text(item).renamed for item in trusted.body if isinstance(item, Function)]
+    return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
+
+
+def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether two classes have so many public methods in common that they are one kind of class."""
+    first, second = (
+        {item.name for item in one.body if isinstance(item, Function) and not item.name.startswith("_")}
+        for one in (own, trusted)
+    )
+    shared = len(first & second)
+    return shared > 0 and shared >= LEAST_SHARED_METHODS * len(first | second)

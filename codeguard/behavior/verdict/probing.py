@@ -1,7 +1,7 @@
 """Run functions on the probes of a library, which match them to trusted functions by their results.
 
-What a function answers does not change with the other trusted code, so answers are kept from one run to the
-next: after an edit of trusted code, only what is new or has changed is run again.
+What a trusted function answers does not change with the other trusted code, so its answers are kept from one run to
+the next: after an edit of trusted code, only what is new or has changed is run again.
 """
 
 from __future__ import annotations

@@ -261,9 +261,9 @@ def _variants(
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
         base = literal_values(example)
-        if base and not _reads_volatile_values(
-            f"{runner.runnable.source}\n{example.setup}\n{example.expression}"
-        ):
+        source = f"{runner.runnable.source}\n{example.setup}\n{example.expression}"
+        # The time and the like differ in every run.
+        if base and not any(item.kind in UNSTEADY for item in module_capabilities(source)):
             shown: Arguments = (base, {})
             rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
             variants = [variant for values, _ in rows if (variant := with_values(example, values))]
@@ -278,11 +278,6 @@ def _related(variant: Example, domain: Domain) -> bool:
     own = next((node for node in calls if unqualified_name(node.func) == callee), None)
     values = [value_of(unparse(item)) for item in own.args] if own is not None else []
     return all(relation.holds(values) for relation in domain.relations)
-
-
-def _reads_volatile_values(source: str) -> bool:
-    """Return whether a call reads values that differ in every run, such as the time."""
-    return any(item.kind in UNSTEADY for item in module_capabilities(source))
 
 
 def _written_calls(
@@ -330,7 +325,8 @@ def reference_results(
     if not calls:
         return []
     (first,) = yield from runner.run(Batch(calls))
-    usual, documented = result_kinds(examples), expected_exceptions(examples)
+    usual = {result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)}
+    documented = expected_exceptions(examples)
     returned = [
         ObservedCall(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)
@@ -352,13 +348,6 @@ def expected_exceptions(examples: Sequence[Example]) -> frozenset[str]:
     """Return the exceptions in the examples, which are part of the function's contract."""
     shown = (item.expected.exception for item in examples if isinstance(item.expected, Raises))
     return frozenset(name.rpartition(".")[2] for name in shown) - INCONCLUSIVE_EXCEPTIONS
-
-
-def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
-    """Return the kinds of results in the examples; empty if there are none."""
-    return frozenset(
-        result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)
-    )
 
 
 def _confirmed_examples(

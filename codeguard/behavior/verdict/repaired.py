@@ -209,7 +209,11 @@ def _confirmed(
     (other,) = yield from runner.run(Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
     agreed = [item.case for item in compared if item.comparison is Comparison.SAME]
-    telling = [item for item in agreed if not _is_argument(item)]
+    telling = [
+        item
+        for item in agreed
+        if not returns_first_argument(item.call.args or (), result_text(item.expected.value))
+    ]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
     if distinctive and not _is_distinctive(telling):
@@ -230,10 +234,6 @@ def _plain_cases(profile: Profile, session: CandidateSession) -> list[Case]:
     pairs = [(item, call_of(item, runnable)) for item in profile.examples]
     found += [Case(call, item) for item, call in pairs if call is not None]
     return [item for item in found if item is not None and item.call.args is not None]
-
-
-def _is_argument(case: Case) -> bool:
-    return returns_first_argument(case.call.args or (), result_text(case.expected.value))
 
 
 def _is_opposite(item: CaseResult) -> bool:
