@@ -23,7 +23,7 @@ from codeguard.ranking.alone import BehaviorService, services_of
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.own_code import OwnCode, nearest_own
-from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, has_distinct
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME
@@ -438,7 +438,7 @@ class Searcher:
             store=self._workspace.settings.store,
             sandbox_level=level,
             results=results,
-            baseline_results=one_per_file(outcome.baseline, k),
+            baseline_results=at_most_per_file(outcome.baseline, k),
             ranking=outcome.retained,
             baseline=outcome.baseline,
             dropped=outcome.dropped,
