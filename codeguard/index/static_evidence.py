@@ -28,7 +28,6 @@ from codeguard.index.observation_tasks import (
     ExaminationRequest,
     ExaminedFile,
     Observe,
-    compared,
     examine_files,
 )
 from codeguard.models import (
@@ -281,15 +280,6 @@ class StaticEvidence:
     def _severities(self) -> dict[tuple[str, str], Severity]:
         known = {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
         return {**known, NOT_FULLY_READ: Severity.MEDIUM}
-
-
-def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
-    """Return what the static signals say, by the worker that this process shares, if there is no index."""
-
-    def material(made: StaticEvidence) -> Shared:
-        return Shared.of_values(compared(None, made.names))
-
-    return StaticEvidence(weights, enabled=enabled, material=material)
 
 
 def _key(file: SourceFile) -> str:
