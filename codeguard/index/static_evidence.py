@@ -119,7 +119,6 @@ class StaticEvidence:
         return tuple(self._evidence(item, trust) for item in rows)
 
     def _unknown(self, file: SourceFile) -> bool:
-        """Return whether a file counts as not examined yet."""
         return self.known_only and _key(file) not in self._known and bool(self._missing(self._kept(file)))
 
     def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:

@@ -418,7 +418,6 @@ class DefenseManager:
 
 
 def _cost(candidate: Candidate | PlainCandidate) -> float:
-    """Return what retrieval ordered a candidate by."""
     cost = candidate.cost if isinstance(candidate, Candidate) else None
     return candidate.distance if cost is None else cost
 

@@ -204,7 +204,6 @@ def rank(
 
 
 def _numbered(items: Iterable[Ranked]) -> tuple[Ranked, ...]:
-    """Return candidates with ranks from 1 on."""
     return tuple(
         item if item.rank == position else replace(item, rank=position)
         for position, item in enumerate(items, 1)

@@ -260,7 +260,6 @@ class Searcher:
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
-        """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
         files = {id_: self._file_with(chunk) for id_, chunk in chunks.items()}
         trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
@@ -316,7 +315,6 @@ class Searcher:
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
     def _state(self) -> tuple[tuple[object, ...], str]:
-        """Return what changes when catalog or vector store do."""
         return self._generation, self._workspace.vectors_stamp()
 
     def _counted_already(self) -> bool:
