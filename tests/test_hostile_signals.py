@@ -1,8 +1,7 @@
-"""A signal that is handed in and that a text can make loop or fail: the query goes on and says so."""
+"""A signal that is handed in and that a text can make fail: the query goes on and says so."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -25,8 +24,6 @@ class HostileSignal:
     rules: ClassVar[tuple[Rule, ...]] = ()
 
     def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        while "'LOOP" in subject.chunk.text:
-            pass
         if "'RAISE" in subject.chunk.text:
             raise ValueError("no")
         return ()
@@ -43,15 +40,6 @@ def evidence_of(word: str, mode: str = "rerank") -> dict[str, Evidence]:
     )
     (item,) = outcome.dropped if mode == "drop" else outcome.retained
     return {f"{part.signal}.{part.id}": part for part in item.evidence}
-
-
-def test_what_computes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeguard.ranking.defense.LOOKING_S", 0.3)
-    before = time.process_time()
-    found = evidence_of("LOOP")["audit.not-fully-read"]
-    assert "own did not finish" in found.reason
-    assert (found.penalty, found.demotes) == (0.5, True)
-    assert time.process_time() - before < 60  # it ends at all
 
 
 @pytest.mark.parametrize("mode", ["rerank", "drop"])

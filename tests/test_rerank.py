@@ -16,7 +16,7 @@ from codeguard.models import (
     Trust,
     text_digest,
 )
-from codeguard.ranking.reranking import Ranked, distinct, one_per_file, rank, represented
+from codeguard.ranking.reranking import Ranked, at_most_per_file, distinct, rank, represented
 from codeguard.ranking.scoring import standardise
 
 
@@ -112,9 +112,9 @@ def test_one_chunk_a_file_in_the_top_k() -> None:
     retained, _, _ = rank(
         [judged("a", 0, path="x.py"), judged("b", 1, path="x.py"), judged("c", 2, path="y.py")]
     )
-    top = one_per_file(retained, 5)
+    top = at_most_per_file(retained, 5)
     assert [(item.id, item.rank) for item in top] == [("a", 1), ("c", 2)]
-    assert [item.id for item in one_per_file(retained, 1)] == ["a"]
+    assert [item.id for item in at_most_per_file(retained, 1)] == ["a"]
 
 
 DISTINCT = {

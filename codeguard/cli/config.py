@@ -17,7 +17,7 @@ KEYS: Mapping[str, str] = {
     "state_dir": "catalog, evidence, manifest and seed; the store's folder unless the store is a server",
     "shared_state": "state folders that other installations write as well, on purpose",
     "root": "the folder that the names of files are relative to; the current one by default",
-    "embedding": "auto, static, minilm, lexical or openai:MODEL",
+    "embedding": "auto, static, minilm or lexical",
     "specs": "folders of your own behavior specs (TOML)",
     "jobs": "worker processes; one a core by default",
     "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",

@@ -212,6 +212,5 @@ class Judge:
 def _digest_of(
     path: str, imported: Iterable[str], states: Mapping[str, FileState], covered: Mapping[str, bool]
 ) -> str:
-    """Return the digest of the files that a file imports."""
     others = [Sibling(other, states[other].sha256, trusted=covered[other]) for other in imported]
     return siblings_digest(path, others)

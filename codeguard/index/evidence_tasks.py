@@ -172,7 +172,6 @@ _libraries: dict[str, SpecLibrary] = {}  # the last one, which material with oth
 
 
 def _library(value: Mapping[str, Any]) -> SpecLibrary:
-    """Return the library of the user's specs and the trusted files."""
     key = parts_digest(
         *(part for spec in value["specs"] for part in spec), *sorted(value["facts_keys"].values())
     )
@@ -365,7 +364,6 @@ class Checks:
 
 
 def _parts(subjects: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
-    """Yield the functions of one task each."""
     start = 0
     sizes = chain(FIRST_CHECKS, repeat(CHECKS_A_TASK))
     while start < len(subjects):

@@ -83,7 +83,6 @@ class IndexOnDisk:
         self.state = cache(self._state)
 
     def _state(self, name: str, *, trusted: bool) -> OnDisk:
-        """Return how an indexed file compares with the disk."""
         if self._root is None or ".." in PurePosixPath(name).parts:
             return OnDisk.ELSEWHERE
         place = place_of_name(name, self._root, self._tops)

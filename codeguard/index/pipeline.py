@@ -101,7 +101,6 @@ def first_root(settings: Settings) -> Path:
 
 
 def _skipped(skipped: Sequence[Skipped]) -> str:
-    """Return the first skipped files, with the reason."""
     named = [f"{item.path} ({item.reason})" for item in skipped[:SKIPPED_SHOWN]]
     more = [f"{len(skipped) - SKIPPED_SHOWN} more"] if len(skipped) > SKIPPED_SHOWN else []
     return ", ".join([*named, *more])

@@ -141,7 +141,6 @@ def rebuild(
 
 
 def _remembered(state: Path, key: bytes) -> _Remembered:
-    """Return the verified parts of the old catalog."""
     found = _Remembered()
     if not (state / CATALOG).exists():
         return found

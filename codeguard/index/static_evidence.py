@@ -28,7 +28,6 @@ from codeguard.index.observation_tasks import (
     ExaminationRequest,
     ExaminedFile,
     Observe,
-    compared,
     examine_files,
 )
 from codeguard.models import (
@@ -120,7 +119,6 @@ class StaticEvidence:
         return tuple(self._evidence(item, trust) for item in rows)
 
     def _unknown(self, file: SourceFile) -> bool:
-        """Return whether a file counts as not examined yet."""
         return self.known_only and _key(file) not in self._known and bool(self._missing(self._kept(file)))
 
     def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:
@@ -281,15 +279,6 @@ class StaticEvidence:
     def _severities(self) -> dict[tuple[str, str], Severity]:
         known = {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
         return {**known, NOT_FULLY_READ: Severity.MEDIUM}
-
-
-def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
-    """Return what the static signals say, by the worker that this process shares, if there is no index."""
-
-    def material(made: StaticEvidence) -> Shared:
-        return Shared.of_values(compared(None, made.names))
-
-    return StaticEvidence(weights, enabled=enabled, material=material)
 
 
 def _key(file: SourceFile) -> str:

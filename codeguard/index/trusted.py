@@ -249,7 +249,6 @@ class TrustUpdate:
         workspace.save_manifest(manifest)
 
     def _written(self) -> set[str]:
-        """Return the indexed files under the trusted paths, without what a tool installed there."""
         places = [
             (name, place_of_name(name, self._root, self._workspace.indexed_paths))
             for name in self._catalog.files()
@@ -258,7 +257,6 @@ class TrustUpdate:
         return {name for name, _ in places} - self._installed(places)[0]
 
     def _train(self) -> None:
-        """Retrain the character model if the trusted text has changed."""
         workspace, digest = self._workspace, self._workspace.trust_digest
         there = (workspace.state / PERPLEXITY).exists() or workspace.manifest is None
         if there and workspace.perplexity_intact() and self._catalog.meta(TRAINED_ON) == digest:

@@ -12,7 +12,6 @@ from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.installed import left_out
 from codeguard.corpus.secrets import without_secrets
-from codeguard.errors import CodeguardError
 from codeguard.models import SourceFile
 from codeguard.trust.installation import is_own_state
 from codeguard.trust.manifest import build_manifest
@@ -21,10 +20,9 @@ from codeguard.trust.signed_trees import (
     find_signed_trees,
     is_trusted_part,
     of_users,
-    rechunked_tree,
     verified_trees,
 )
-from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME, read_inside
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest, combined_manifest, verify_unsigned
 
 
@@ -44,13 +42,6 @@ class TrustedBase:
     def covers(self, name: str, sha256: str) -> bool:
         """Return whether the manifest lists a file with exactly these bytes."""
         return self.manifest is not None and self.manifest.covers(name, sha256)
-
-
-def of_manifest(verified: VerifiedManifest, tree: Path) -> TrustedBase:
-    """Trust what the manifest of a tree lists; the audit uses the manifest's names."""
-    root = tree.resolve()
-    manifest = verified if verified.manifest.chunker == CHUNKER_ID else rechunked_tree(verified, root)
-    return TrustedBase(root, manifest, lambda: _covered(manifest, root), _said(manifest))
 
 
 def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBase:
@@ -95,19 +86,6 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
     trusted = [file for name, file in sources.items() if manifest.covers(name, file.sha256)]
     refusals = (f"{name} is not trusted: {reason}" for name, reason in refused.items())
     return TrustedBase(base, manifest, lambda: trusted, _said(manifest), (*ignored, *refusals, *not_written))
-
-
-def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:
-    """Return the listed files that are unchanged since they were signed."""
-    found = []
-    for path in manifest.files:
-        try:
-            file = without_secrets(chunk_file(path, read_inside(root, path)))
-        except CodeguardError:
-            continue  # missing or unreadable: derive nothing from it
-        if manifest.covers(path, file.sha256):
-            found.append(file)
-    return found
 
 
 def _said(manifest: VerifiedManifest) -> str:

@@ -39,7 +39,7 @@ LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
 SIGNED_NAME = "codeguard.manifest.json"
-VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
+VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
 UNIMPORTANT = {"jobs": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
 

@@ -154,7 +154,6 @@ class Workspace:
             raise
 
     def _opened_state(self, create: bool, renew: bool) -> bytes:
-        """Return the key of the state directory, see `open_state`."""
         key, warnings = open_state(self.settings, create=create, renew=renew)
         self.warnings.extend(warnings)
         return key
@@ -439,7 +438,6 @@ class Workspace:
 
     @cached_property
     def _spec_files(self) -> tuple[tuple[SpecFile, ...], tuple[SpecFile, ...]]:
-        """The user's spec files and the shipped ones."""
         return spec_files(map(Path, self.settings.specs)), spec_files([SHIPPED])
 
     def trusted_files(self) -> list[SourceFile]:

@@ -16,9 +16,10 @@ from typing import Any
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.errors import SandboxWarning
+from codeguard.index.observation_tasks import compared
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.static_evidence import evidence_alone
+from codeguard.index.static_evidence import StaticEvidence
 from codeguard.index.workspace import stamp
 from codeguard.ranking.alone import BehaviorService, services_of
 from codeguard.ranking.defense import DefenseManager, DefenseOutcome, PlainCandidate
@@ -28,6 +29,7 @@ from codeguard.ranking.scoring import by_urgency
 from codeguard.ranking.signals.base import SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME
 from codeguard.trust.verified import VerifiedManifest
+from codeguard.workers.tasks import Shared
 
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
 DEMOTED = (
@@ -161,7 +163,11 @@ class DocumentJudge:
         """Give the checks a new budget, and drop results of another manifest or other models."""
         if self._guard is None:
             if not self._made_for:
-                static = evidence_alone(self.config.weights, self.config.enabled)
+                static = StaticEvidence(
+                    self.config.weights,
+                    enabled=self.config.enabled,
+                    material=lambda made: Shared.of_values(compared(None, made.names)),
+                )
                 self._make(self._own_manifest, SignalServices(static=static))
                 self._made_for = (self._own_manifest,)
             return

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.analysis.chunk_trust import trust_in_file
-from codeguard.analysis.observations import NOT_FULLY_READ
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
 from codeguard.index.on_disk import IndexOnDisk
@@ -39,9 +38,7 @@ from codeguard.ranking.signals.base import Moment, Signal, SignalContext, Signal
 from codeguard.ranking.signals.provenance import like_own
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
-from codeguard.weights import INSECURE, Weights
-from codeguard.workers.deadline import Deadline, DeadlineError
-from codeguard.workers.tasks import LOOKING_S
+from codeguard.weights import INSECURE
 
 KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
@@ -144,8 +141,7 @@ class DefenseManager:
         config: which signals are on, mode, order, weights.
         manifest: the verified manifest; without one nothing is trusted but the paths of the configuration.
         services: the services that signals need, instead of the manager's own.
-        signals: instead of the registered ones. One that is not codeguard's own can only be interrupted in the main
-            thread.
+        signals: instead of the registered ones.
         remember: cache the evidence of signals of moment INDEX by candidate id, or by text. Ids must be unique for a
             chunk of a file.
         paths_unknown: the candidates' store keeps no paths: a plain text without one is trusted if it is a trusted
@@ -198,15 +194,8 @@ class DefenseManager:
                 *(f"{name} is not asked: {said}" for name, said in self.inactive.items()),
             ):
                 warnings.warn(line, DefenseWarning, stacklevel=2)
-        self._ours = frozenset(
-            item.name for item in self.active if type(item).__module__.startswith("codeguard.")
-        )
-        # Ours neither demote nor convict, so nothing else depends on what they say of one query.
-        self._asked_last = {
-            item.name: item for item in self.active if item.moment is Moment.QUERY and item.name in self._ours
-        }
-        if len(self._asked_last) < sum(item.moment is Moment.QUERY for item in self.active):
-            self._remember = False
+        # These neither demote nor convict, so nothing else depends on what they say of one query.
+        self._asked_last = {item.name: item for item in self.active if item.moment is Moment.QUERY}
         # What unknown origin costs against own code; nothing where the signal is switched off.
         weights = self._context.weights
         named = any(item.name == "provenance" for item in self.active)
@@ -251,7 +240,7 @@ class DefenseManager:
         return self._evidence_of(None, subject)
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
-        """Return the evidence about one chunk; all but what our signals say of each query is kept by id."""
+        """Return the evidence about one chunk; all but what signals say of each query is kept by id."""
         key = (id_ or "", subject.trust)
         known = self._kept.get(key)
         if known is None:
@@ -268,7 +257,7 @@ class DefenseManager:
         return tuple(found)
 
     def _settled(self, subject: Subject) -> tuple[Evidence, ...]:
-        """Return the evidence about a chunk, with a mark in the place of what our signals say of each query."""
+        """Return the evidence about a chunk, with a mark in the place of what signals say of each query."""
         found: list[Evidence] = []
         for signal in self.active:
             marked = [Evidence(signal.name, ASKED_LAST, 0.0, "")] if signal.name in self._asked_last else None
@@ -338,13 +327,8 @@ class DefenseManager:
 
     def _examined(self, signal: Signal, subject: Subject) -> tuple[Evidence, ...]:
         try:
-            if signal.name in self._ours:
-                return tuple(signal.examine(subject, self._context))
-            with Deadline(LOOKING_S):
-                return tuple(signal.examine(subject, self._context))
-        except DeadlineError as error:
-            return (_ended(signal, str(error), self._context.weights),)
-        except Exception as error:  # third-party signals may raise anything
+            return tuple(signal.examine(subject, self._context))
+        except Exception as error:  # it meets hostile text
             return (
                 Evidence(
                     signal=signal.name,
@@ -434,7 +418,6 @@ class DefenseManager:
 
 
 def _cost(candidate: Candidate | PlainCandidate) -> float:
-    """Return what retrieval ordered a candidate by."""
     cost = candidate.cost if isinstance(candidate, Candidate) else None
     return candidate.distance if cost is None else cost
 
@@ -500,19 +483,6 @@ def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
     if rule in CHANGES and partial and is_function and (hidden or _shows_too_little(passed)):
         return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
-
-
-def _ended(signal: Signal, why: str, weights: Weights) -> Evidence:
-    """Return the evidence that a limit interrupted a signal on a chunk."""
-    return Evidence(
-        signal=NOT_FULLY_READ[0],
-        id=NOT_FULLY_READ[1],
-        penalty=weights.of(".".join(NOT_FULLY_READ), Severity.MEDIUM),
-        reason=f"not all of it was looked at: the signal {signal.name} did not finish: {why}",
-        demotes=True,
-        severity=Severity.HIGH,
-        confidence=Confidence.HIGH,
-    )
 
 
 def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:

@@ -216,7 +216,6 @@ def _unreadable(why: str) -> Evidence:
 
 
 def _whole(text: str, path: str) -> Chunk:
-    """Return a document as a chunk with its secrets masked."""
     size = len(text.encode("utf-8", "surrogatepass"))
     secrets = secrets_in(text)
     return Chunk(

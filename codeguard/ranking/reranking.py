@@ -204,7 +204,6 @@ def rank(
 
 
 def _numbered(items: Iterable[Ranked]) -> tuple[Ranked, ...]:
-    """Return candidates with ranks from 1 on."""
     return tuple(
         item if item.rank == position else replace(item, rank=position)
         for position, item in enumerate(items, 1)
@@ -294,12 +293,7 @@ def _is_like(copy: Ranked, shown: Ranked) -> bool:
     return (copy.convicted, copy.demoted) <= (shown.convicted, shown.demoted)
 
 
-def one_per_file(ranked: Sequence[Ranked], k: int) -> tuple[Ranked, ...]:
-    """Return the first k candidates of distinct files, renumbered from 1."""
-    return at_most_per_file(ranked, k, 1)
-
-
-def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int) -> tuple[Ranked, ...]:
+def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranked, ...]:
     """Return the first k candidates with at most `per_file` per file, renumbered from 1."""
     found: list[Ranked] = []
     seen: Counter[str] = Counter()

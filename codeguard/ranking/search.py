@@ -23,7 +23,7 @@ from codeguard.ranking.alone import BehaviorService, services_of
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.own_code import OwnCode, nearest_own
-from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, has_distinct
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME
@@ -260,7 +260,6 @@ class Searcher:
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
-        """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
         files = {id_: self._file_with(chunk) for id_, chunk in chunks.items()}
         trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
@@ -316,7 +315,6 @@ class Searcher:
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
     def _state(self) -> tuple[tuple[object, ...], str]:
-        """Return what changes when catalog or vector store do."""
         return self._generation, self._workspace.vectors_stamp()
 
     def _counted_already(self) -> bool:
@@ -438,7 +436,7 @@ class Searcher:
             store=self._workspace.settings.store,
             sandbox_level=level,
             results=results,
-            baseline_results=one_per_file(outcome.baseline, k),
+            baseline_results=at_most_per_file(outcome.baseline, k),
             ranking=outcome.retained,
             baseline=outcome.baseline,
             dropped=outcome.dropped,

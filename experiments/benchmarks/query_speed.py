@@ -27,7 +27,7 @@ import numpy as np
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.store.chroma import import_chromadb
 from experiments.benchmarks.standard_library import standard_files
 from experiments.corpus.queries import ALL
 from experiments.workbench import DATA, SEED, TRUSTED

@@ -13,10 +13,9 @@ from in_process import codeguard
 from codeguard.audit.baseline import baseline_from_text, baseline_text
 from codeguard.audit.findings import Standing
 from codeguard.cli import main
+from codeguard.config import Settings
 from codeguard.errors import ConfigError
-from codeguard.index.trusted_base import of_manifest
-from codeguard.trust.manifest import build_manifest
-from codeguard.trust.verified import verify_unsigned
+from codeguard.index.trusted_base import of_paths
 
 OUTSIDE = Path("../baseline.json")
 
@@ -96,8 +95,7 @@ def test_a_baseline_in_the_audited_tree_does_not_count_and_is_a_finding(known: P
 def test_unless_the_verified_manifest_covers_it(known: Path) -> None:
     inside = known / "src" / "baseline.json"
     inside.write_text(OUTSIDE.read_text())
-    manifest = build_manifest(known, [("src/baseline.json", inside.read_bytes(), [])])
-    base = of_manifest(verify_unsigned(manifest), known)
+    base = of_paths([inside], Settings(), known)
     assert look("src", baseline=inside, base=base).open == ()
     inside.write_text(inside.read_text() + "\n")
     assert "audit.baseline" in rules(look("src", baseline=inside, base=base).open)

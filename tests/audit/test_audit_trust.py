@@ -9,20 +9,13 @@ from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
 from codeguard.config import Settings
-from codeguard.corpus.chunking import chunk_file
-from codeguard.index.trusted_base import TrustedBase, of_manifest
+from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.index.without_index import opened_workspace
 from codeguard.models import Severity
-from codeguard.trust.manifest import build_manifest
-from codeguard.trust.verified import verify_unsigned
 
 
 def base_of(folder: Path, *names: str) -> TrustedBase:
-    files = []
-    for name in names:
-        data = (folder / name).read_bytes()
-        files.append((name, data, [chunk.sha256 for chunk in chunk_file(name, data).chunks]))
-    return of_manifest(verify_unsigned(build_manifest(folder, files)), folder)
+    return of_paths([folder / name for name in names], Settings(), folder)
 
 
 def test_a_changed_trusted_file_is_modified_where_it_changed(project: Path) -> None:

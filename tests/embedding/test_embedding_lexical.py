@@ -49,7 +49,7 @@ def test_a_blob_costs_no_more_than_its_words() -> None:
 
 
 def test_importing_loads_no_model_library() -> None:
-    libraries = "chromadb onnxruntime onnx tokenizers safetensors openai torch openvino"
+    libraries = "chromadb onnxruntime onnx tokenizers safetensors torch openvino"
     code = f"import sys, codeguard.index.embedding; print([m for m in '{libraries}'.split() if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "[]"

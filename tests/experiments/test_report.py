@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
-from codeguard.ranking.reranking import Ranked, Ranking, one_per_file, rank
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, rank
 from codeguard.weights import DEFAULTS
 from experiments import report
 from experiments.attacks.registry import get_attack
@@ -30,7 +30,7 @@ def ranking(query: str) -> Ranking:
         evidence = (Evidence("behavior", "fail", 3.0 - 3 * position, HOSTILE, convicts=not position),)
         judged.append(Ranked(path, chunk, Trust.UNLISTED, 0.1 * position, 0.0, evidence))
     after, dropped, before = rank(judged)
-    top = one_per_file(after, 1), one_per_file(before, 1)
+    top = at_most_per_file(after, 1), at_most_per_file(before, 1)
     return Ranking(query, 1, "rerank", "score", "s", "L3", *top, after, before, dropped)
 
 

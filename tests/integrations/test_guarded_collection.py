@@ -12,8 +12,8 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
-from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.embedding import open_embedding
+from codeguard.index.store.chroma import import_chromadb
 from codeguard.integrations.chroma import PASSED_ON, GuardedCollection
 from codeguard.ranking.reranking import Ranked
 

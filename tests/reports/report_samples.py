@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust, text_digest
-from codeguard.ranking.reranking import Ranked, Ranking, distinct, one_per_file, rank
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, rank
 
 OURS = "def add(a, b):\n    return a + b\n\n\n# 5\n# 6\n# 7\n# 8\n"
 FAIL = Evidence(
@@ -33,7 +33,7 @@ def ranking(k: int, *items: Ranked, mode: str = "rerank") -> Ranking:
         store=".codeguard",
         sandbox_level="L3",
         results=distinct(kept, k),
-        baseline_results=one_per_file(baseline, k),
+        baseline_results=at_most_per_file(baseline, k),
         ranking=kept,
         baseline=baseline,
         dropped=dropped,

@@ -1,4 +1,4 @@
-"""Embeddings: texts to unit vectors, by MiniLM, by words alone, or by a service of your own.
+"""Embeddings: texts to unit vectors, by MiniLM, or by words alone.
 
 Importing this package loads no model library: each is imported when an
 embedding that needs it is opened.

@@ -11,7 +11,6 @@ from codeguard.index.embedding.lexical import LexicalEmbedding
 
 DEFAULT = "static"  # what `auto` is for code
 LOCAL = (DEFAULT, "minilm", "lexical")
-SERVICE = "openai:MODEL"
 
 
 def open_embedding(name: str = "auto", *, prose: bool = False) -> Embedding:
@@ -26,23 +25,18 @@ def open_embedding(name: str = "auto", *, prose: bool = False) -> Embedding:
             return open_embedding("minilm")
         except (EmbeddingError, MissingExtraError) as error:
             return LexicalEmbedding(note=f"embedding by words alone: {error}")
-    kind, _, model = (DEFAULT if name == "auto" else name).partition(":")
-    match kind, bool(model):  # no other one's libraries are imported
-        case "static", False:
+    match DEFAULT if name == "auto" else name:  # no other one's libraries are imported
+        case "static":
             from codeguard.index.embedding.static import StaticEmbedding
 
             return StaticEmbedding()
-        case "minilm", False:
+        case "minilm":
             from codeguard.index.embedding.minilm import MiniLMEmbedding
 
             return MiniLMEmbedding()
-        case "lexical", False:
+        case "lexical":
             return LexicalEmbedding()
-        case "openai", True:
-            from codeguard.index.embedding.openai import OpenAIEmbedding
-
-            return OpenAIEmbedding(model)
-    known = ", ".join(("auto", *LOCAL, SERVICE))
+    known = ", ".join(("auto", *LOCAL))
     raise EmbeddingError("unknown embedding", got=repr(name), expected=f"one of {known}")
 
 
@@ -59,12 +53,8 @@ def available_embeddings() -> tuple[EmbeddingInfo, ...]:
         minilm, detail = False, str(error)
     if minilm and find_spec("onnxruntime") is None:
         minilm, detail = False, f"{detail}, but onnxruntime is missing; {installation(requirement('minilm'))}"
-    service = find_spec("openai") is not None
     return (
         EmbeddingInfo("static", True, "ours, trained on code; part of the package"),
         EmbeddingInfo("minilm", minilm, detail),
         EmbeddingInfo("lexical", True, "built in, needs no model"),
-        EmbeddingInfo(
-            SERVICE, service, "any OpenAI-compatible service" if service else installation(requirement("llm"))
-        ),
     )

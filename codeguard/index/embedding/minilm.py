@@ -22,20 +22,12 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 256  # what sentence-transformers cuts this model's texts to
 BATCH_TOKENS = 384  # the widest intermediate values of more do not fit into a core's cache: 4 to 7 % slower
-GPU_BATCH_TOKENS = 1 << 16
 MOST_LANES = 16  # each holds the intermediate values of one batch, up to 30 MB
 PREFIX = 4096  # characters of a long text that are tokenised at first
-# TensorRT is left out, it compiles for minutes; CoreML computes this graph slower than the CPU.
-GPU_PROVIDERS = (
-    "CUDAExecutionProvider",
-    "MIGraphXExecutionProvider",
-    "ROCMExecutionProvider",
-    "DmlExecutionProvider",
-)
 
 
 class MiniLMEmbedding:
-    """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens, on the GPU where there is one.
+    """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens.
 
     Texts are run in batches of equal token count, so no row depends on the texts beside it but for the last bits
     of rounding (1e-6). Each batch is
@@ -56,17 +48,16 @@ class MiniLMEmbedding:
         EmbeddingError where there are no weights or a library is missing.
         """
         loaded = first_loaded()
-        self._run, on_gpu = _open_session(loaded)
+        self._run = _open_session(loaded)
         self._tokenizer = open_tokenizer(loaded.tokenizer)
-        self._batch_tokens = GPU_BATCH_TOKENS if on_gpu else BATCH_TOKENS
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._lanes = 1 if on_gpu else threads or min(MOST_LANES, cores)
+        self._lanes = threads or min(MOST_LANES, cores)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one unit row a text; the empty text has the row of its two special tokens."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         tokens = _tokenise(self._tokenizer, texts)
-        batches = list(_batches(tokens, self._batch_tokens))
+        batches = list(_batches(tokens))
 
         def run(batch: list[int]) -> None:
             rows[batch] = self._run([tokens[index] for index in batch])
@@ -114,21 +105,21 @@ def _tokenise(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     return result
 
 
-def _batches(tokens: Sequence[Sequence[int]], most: int) -> Iterable[list[int]]:
-    """Yield indices of texts of one length, together at most `most` tokens or one text."""
+def _batches(tokens: Sequence[Sequence[int]]) -> Iterable[list[int]]:
+    """Yield indices of texts of one length, together at most `BATCH_TOKENS` tokens or one text."""
 
     def length_of(index: int) -> int:
         return len(tokens[index])
 
     for length, group in groupby(sorted(range(len(tokens)), key=length_of), key=length_of):
         same = list(group)
-        step = max(1, most // length)
+        step = max(1, BATCH_TOKENS // length)
         for start in range(0, len(same), step):
             yield same[start : start + step]
 
 
-def _open_session(loaded: WeightFiles) -> tuple[Callable[[list[list[int]]], NDArray[np.float32]], bool]:
-    """Return what computes a batch by onnxruntime in the calling thread, and whether it does so on a GPU."""
+def _open_session(loaded: WeightFiles) -> Callable[[list[list[int]]], NDArray[np.float32]]:
+    """Return what computes a batch by onnxruntime in the calling thread."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -136,12 +127,10 @@ def _open_session(loaded: WeightFiles) -> tuple[Callable[[list[list[int]]], NDAr
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    offered = onnxruntime.get_available_providers()
-    providers = [*[item for item in GPU_PROVIDERS if item in offered][:1], "CPUExecutionProvider"]
     graph, tensors = build_graph(loaded.tensors)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
     options.add_external_initializers(list(tensors), values)
-    session = onnxruntime.InferenceSession(graph, options, providers=providers)
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     # The session reads the memory of the values as long as it lives.
     def run(ids: list[list[int]], _values: Sequence[object] = values) -> NDArray[np.float32]:
@@ -150,4 +139,4 @@ def _open_session(loaded: WeightFiles) -> tuple[Callable[[list[list[int]]], NDAr
         ]
         return rows
 
-    return run, session.get_providers()[0] in GPU_PROVIDERS
+    return run

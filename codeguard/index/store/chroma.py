@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
-from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, WRITES, WRITING, BusyError, Vectors
 from codeguard.index.store.wire import ANSWER_S, ask_to_retire
 from codeguard.index.swapping import UNSETTLED, recover, sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
+from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.waiting import within
 
 LOCK_WAIT_S = 10.0
@@ -192,6 +195,29 @@ class VectorStore(Vectors):
         if callable(close):
             with contextlib.suppress(RuntimeError):
                 close()
+
+
+def import_chromadb() -> ModuleType:
+    """Import chromadb without letting the current directory's `.env` configure it.
+
+    Chroma reads a `.env` during import, which a hostile repository can provide, so the import happens in an
+    empty folder if possible.
+    """
+    if "chromadb" in sys.modules:
+        return sys.modules["chromadb"]
+    with deferred():  # importing creates no garbage
+        if not Path(".env").exists():
+            import chromadb
+
+            return chromadb
+        here = Path.cwd()
+        with tempfile.TemporaryDirectory() as empty:
+            os.chdir(empty)
+            try:
+                import chromadb
+            finally:
+                os.chdir(here)
+    return chromadb
 
 
 def embedded_client(folder: Path) -> Any:

@@ -83,7 +83,6 @@ def same_user(connection: socket.socket) -> bool:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int, int]:
-    """Return process, user and group of the peer."""
     process, user, group = _PEER.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     )
