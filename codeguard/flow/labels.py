@@ -121,7 +121,6 @@ class TaintFlow:
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
         self._dropped: set[str] = set()  # names of files that were written here with data from elsewhere
-        self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run their argument
         if not self._has_sink(nodes):
             return
         self._divide(nodes, parents)
@@ -254,9 +253,6 @@ class TaintFlow:
         if known is not None:
             for label, done in tuple(known.sinks.items()):
                 self._arrive(node, name, done, self._argument(node, known, label, function), function)
-                given = self._given(node, known, label) if done == "command" else None
-                if given is not None:
-                    self.commands[node] = given
 
     def _elsewhere(self, node: ast.Call, name: str, function: _Function) -> None:
         """Handle what calls of other languages do with streams, files and the functions that they are given."""
@@ -480,17 +476,14 @@ class TaintFlow:
     def _argument(
         self, node: ast.Call, known: _Function, label: str, function: _Function, depth: int = 0
     ) -> Labels:
-        given = self._given(node, known, label)
-        return _NOTHING if given is None else self._labels(given, function, depth)
-
-    def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
         names = list(known.parameters)
         at = int(label.rpartition(" ")[2])
         wanted = "".join(names[at : at + 1])
         at -= names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute)
         if 0 <= at < len(node.args):
-            return node.args[at]
-        return next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
+            return self._labels(node.args[at], function, depth)
+        given = next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
+        return _NOTHING if given is None else self._labels(given, function, depth)
 
     def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
         if depth > DEEPEST:

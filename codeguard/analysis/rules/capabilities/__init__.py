@@ -76,12 +76,8 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 def _flowing(reading: Reading) -> Iterator[Match]:
     if _FLOWING.search(reading.text):
-        flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
-        for arrival in flow.arrivals:
+        for arrival in TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON).arrivals:
             yield from _arrived(reading, arrival)
-        for call, given in flow.commands.items():  # passed to helpers of the file to run
-            for rule, what in shell_threats(reading.names.text(given) or ""):
-                yield Match(rule, *reading.place(call), f"has a command run that {what}")
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
