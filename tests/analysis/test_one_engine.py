@@ -15,8 +15,7 @@ from codeguard.analysis.observations import NOT_FULLY_READ, Observation
 from codeguard.analysis.rules import load_file_signals
 from codeguard.analysis.rules.base import MISSING_LINES
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Source
-from codeguard.audit.workers import inspect_all
+from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.file_tasks import chunk_one
@@ -94,7 +93,7 @@ def ranked(executor: Executor, file: SourceFile) -> list[Evidence]:
     every = Weights({f"secrets.{rule.id}": 1.0 for rule in rules})
 
     def material(made: StaticEvidence) -> Shared:
-        return Shared.of_values(compared(None, None, made.names))
+        return Shared.of_values(compared(None, made.names))
 
     static = StaticEvidence(every, material=material)
     return [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
