@@ -21,7 +21,7 @@ from codeguard.syntax.scopes import defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
-DROPPED, WATCHED, KEY = "dropped", "watched", "key"
+DROPPED, WATCHED = "dropped", "watched"
 PART = "part"  # one entry of a file of secrets, by its name
 SPELLED = "spelled"  # data of this machine in the letters of a host name
 CONNECTION, PROCESS = "connection", "process"
@@ -43,9 +43,6 @@ _HOST_VARIABLES = {
     "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
 }  # fmt: skip
 _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)")
-_KEY_NAME = lazy(
-    r"^(?:priv(?:ate)?_?key|mnemonic|seed_?phrase|secret_?key|wallet_?key)(?:_(?:hex|bytes|str))?$"
-)
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
 _MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
@@ -184,7 +181,7 @@ class TaintFlow:
                 made = _Function(node, around, defaults=defaults_of(listed))
                 for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
                     made.parameters[arg.arg] = f"parameter {index}"
-                    made.variables[arg.arg] = frozenset({f"parameter {index}"}) | _named_key(arg.arg)
+                    made.variables[arg.arg] = frozenset({f"parameter {index}"})
                 self._functions[node] = made
                 owner[node] = made
                 if isinstance(node, ast.Lambda):
@@ -410,7 +407,7 @@ class TaintFlow:
             found = self._labels(value, function)
             if what == "send" and name in _CREDENTIALS:
                 usual = frozenset(item for item in found if item.startswith(CREDENTIAL))
-                found -= usual | {VARIABLE, FILE, KEY, PART}
+                found -= usual | {VARIABLE, FILE, PART}
             elif what == "send" and name == "" and len(node.args) == 1:
                 found -= {VARIABLE}
             labels |= found
@@ -505,8 +502,7 @@ class TaintFlow:
                     return found or labels_of_variable(node.attr)
             key = self._attribute(node)
             holder = self._module if key.startswith(":") else function
-            held = holder.variables.get(key, _NOTHING) | _named_key(node.attr)
-            return held | self._labels(node.value, function, depth + 1)
+            return holder.variables.get(key, _NOTHING) | self._labels(node.value, function, depth + 1)
         if isinstance(node, ast.Subscript):
             if self._is_environment(node.value):
                 return self._environment_variable(node.slice, function, depth)
@@ -647,10 +643,6 @@ def _is_encoded(value: object) -> bool:
     if isinstance(value, bytes):
         value = value[:200].decode("latin-1")
     return isinstance(value, str) and _ENCODED.match(value[:200]) is not None and not value[:200].isalpha()
-
-
-def _named_key(name: str) -> Labels:
-    return frozenset({KEY}) if _KEY_NAME.match(name) else _NOTHING
 
 
 def _without_parameters(labels: Labels) -> Labels:
