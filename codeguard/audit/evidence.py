@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
-from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
+from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.analysis.rules import Match
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, chunk_finding, finding_of, own_finding

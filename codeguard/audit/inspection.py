@@ -1,10 +1,12 @@
-"""The engine's observations about files, as findings."""
+"""Inspect files in worker processes with limits, and the engine's observations about them as findings."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,6 +15,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.engine import Step
 from codeguard.analysis.observations import (
     AUDIT,
+    DISCOVERY,
     LISTED_OF_A_RULE,
     Observation,
     Place,
@@ -25,7 +28,10 @@ from codeguard.audit.findings import Finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CorpusError
+from codeguard.index.file_tasks import chunked
+from codeguard.index.observation_tasks import ExaminationRequest, examine_files
 from codeguard.models import Chunk, ChunkKind, Severity, Skipped, SourceFile
+from codeguard.workers.tasks import Shared
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
@@ -325,3 +331,62 @@ def chunk_finding(reading: Reading, chunk: Chunk, match: Match, signal: str, rul
     placed = replace(match, start=start, end=starts[line - 1] + len(shown))
     found = finding_of(reading.file, observe_match(reading, placed, signal, rule))
     return replace(found, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)
+
+
+WORTH_A_PROCESS = 400_000  # bytes: about the text that is examined in the time a process needs to start
+FILES_A_PROCESS = 12
+
+Progress = Callable[[int, int], None]
+
+
+def workers_for(sources: Sequence[Source], jobs: int | None) -> int:
+    """Return how many processes are worth starting, at most `jobs` (default: one per core)."""
+    size = sum(source.size for source in sources)
+    most = jobs or os.cpu_count() or 1
+    return max(1, min(most, size // WORTH_A_PROCESS, len(sources) // FILES_A_PROCESS))
+
+
+def inspect_all(
+    sources: Sequence[Source],
+    executor: Executor,
+    shared: Shared,
+    names: Sequence[str],
+    *,
+    keep: bool = True,
+    progress: Progress = lambda done, total: None,
+) -> list[Inspected]:
+    """Return the results of the named static signals for each file, in the order of the sources.
+
+    A file that reaches a limit, or on which a worker dies, is a separate finding in addition to those found
+    until then.
+    """
+    results: dict[int, Inspected] = {}
+    read: deque[tuple[int, bytes]] = deque()
+    cut: deque[int] = deque()
+
+    def texts() -> Iterator[tuple[str, bytes]]:
+        for position, source in enumerate(sources):
+            try:
+                data = source.read()
+            except CorpusError as error:
+                results[position] = unreadable(source.name, f"{DISCOVERY}.not-read", error)
+                continue
+            read.append((position, data))
+            yield source.name, data
+
+    def files() -> Iterator[SourceFile]:
+        for file in chunked(executor, texts()):
+            position, data = read.popleft()
+            if isinstance(file, Skipped):
+                error = CorpusError(file.reason)
+                results[position] = unreadable(file.path, f"{DISCOVERY}.encoding", error, data)
+                continue
+            cut.append(position)
+            yield file
+
+    requests = map(ExaminationRequest, files())
+    for file, steps in examine_files(executor, lambda: shared, names, requests):
+        progress(len(results), len(sources))
+        results[cut.popleft()] = inspected(file, steps, keep=keep)
+    progress(len(sources), len(sources))
+    return [results[position] for position in range(len(sources))]

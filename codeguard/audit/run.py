@@ -18,10 +18,18 @@ from codeguard.analysis.rules import FileSignal
 from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
-from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
+from codeguard.audit.inspection import (
+    Inspected,
+    Side,
+    Source,
+    inspect_all,
+    own_modules,
+    told_once,
+    without_general,
+    workers_for,
+)
 from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
-from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.discovery import NOT_REGULAR, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError

@@ -21,7 +21,7 @@ from codeguard.syntax.scopes import defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
-DROPPED, WATCHED, KEY = "dropped", "watched", "key"
+DROPPED, WATCHED = "dropped", "watched"
 PART = "part"  # one entry of a file of secrets, by its name
 SPELLED = "spelled"  # data of this machine in the letters of a host name
 CONNECTION, PROCESS = "connection", "process"
@@ -43,9 +43,6 @@ _HOST_VARIABLES = {
     "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
 }  # fmt: skip
 _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)")
-_KEY_NAME = lazy(
-    r"^(?:priv(?:ate)?_?key|mnemonic|seed_?phrase|secret_?key|wallet_?key)(?:_(?:hex|bytes|str))?$"
-)
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
 _MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
@@ -121,7 +118,6 @@ class TaintFlow:
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
         self._dropped: set[str] = set()  # names of files that were written here with data from elsewhere
-        self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run their argument
         if not self._has_sink(nodes):
             return
         self._divide(nodes, parents)
@@ -185,7 +181,7 @@ class TaintFlow:
                 made = _Function(node, around, defaults=defaults_of(listed))
                 for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
                     made.parameters[arg.arg] = f"parameter {index}"
-                    made.variables[arg.arg] = frozenset({f"parameter {index}"}) | _named_key(arg.arg)
+                    made.variables[arg.arg] = frozenset({f"parameter {index}"})
                 self._functions[node] = made
                 owner[node] = made
                 if isinstance(node, ast.Lambda):
@@ -254,9 +250,6 @@ class TaintFlow:
         if known is not None:
             for label, done in tuple(known.sinks.items()):
                 self._arrive(node, name, done, self._argument(node, known, label, function), function)
-                given = self._given(node, known, label) if done == "command" else None
-                if given is not None:
-                    self.commands[node] = given
 
     def _elsewhere(self, node: ast.Call, name: str, function: _Function) -> None:
         """Handle what calls of other languages do with streams, files and the functions that they are given."""
@@ -414,7 +407,7 @@ class TaintFlow:
             found = self._labels(value, function)
             if what == "send" and name in _CREDENTIALS:
                 usual = frozenset(item for item in found if item.startswith(CREDENTIAL))
-                found -= usual | {VARIABLE, FILE, KEY, PART}
+                found -= usual | {VARIABLE, FILE, PART}
             elif what == "send" and name == "" and len(node.args) == 1:
                 found -= {VARIABLE}
             labels |= found
@@ -480,17 +473,14 @@ class TaintFlow:
     def _argument(
         self, node: ast.Call, known: _Function, label: str, function: _Function, depth: int = 0
     ) -> Labels:
-        given = self._given(node, known, label)
-        return _NOTHING if given is None else self._labels(given, function, depth)
-
-    def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
         names = list(known.parameters)
         at = int(label.rpartition(" ")[2])
         wanted = "".join(names[at : at + 1])
         at -= names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute)
         if 0 <= at < len(node.args):
-            return node.args[at]
-        return next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
+            return self._labels(node.args[at], function, depth)
+        given = next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
+        return _NOTHING if given is None else self._labels(given, function, depth)
 
     def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
         if depth > DEEPEST:
@@ -512,8 +502,7 @@ class TaintFlow:
                     return found or labels_of_variable(node.attr)
             key = self._attribute(node)
             holder = self._module if key.startswith(":") else function
-            held = holder.variables.get(key, _NOTHING) | _named_key(node.attr)
-            return held | self._labels(node.value, function, depth + 1)
+            return holder.variables.get(key, _NOTHING) | self._labels(node.value, function, depth + 1)
         if isinstance(node, ast.Subscript):
             if self._is_environment(node.value):
                 return self._environment_variable(node.slice, function, depth)
@@ -654,10 +643,6 @@ def _is_encoded(value: object) -> bool:
     if isinstance(value, bytes):
         value = value[:200].decode("latin-1")
     return isinstance(value, str) and _ENCODED.match(value[:200]) is not None and not value[:200].isalpha()
-
-
-def _named_key(name: str) -> Labels:
-    return frozenset({KEY}) if _KEY_NAME.match(name) else _NOTHING
 
 
 def _without_parameters(labels: Labels) -> Labels:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from codeguard.analysis.chunk_trust import trust_in_file
+from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState

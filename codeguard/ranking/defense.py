@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codeguard.analysis.chunk_trust import trust_in_file
+from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
 from codeguard.index.on_disk import IndexOnDisk

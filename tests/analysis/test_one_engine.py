@@ -15,8 +15,7 @@ from codeguard.analysis.observations import NOT_FULLY_READ, Observation
 from codeguard.analysis.rules import load_file_signals
 from codeguard.analysis.rules.base import MISSING_LINES
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Source
-from codeguard.audit.workers import inspect_all
+from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.file_tasks import chunk_one

@@ -241,12 +241,6 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "obfuscation.runs-imported-text",
             True,
         ),
-        (
-            "client.py",
-            "import requests\n\n\ndef check(private_key):\n    requests.post('http://127.0.0.1/a', private_key)\n",
-            "capabilities.exfiltration",
-            False,
-        ),
         ("a.py", "import requestss\n", "imports.lookalike", False),
         ("a.py", "import pillow_secure\n", "imports.lookalike", True),
         (

@@ -44,8 +44,8 @@ told = open(sys.argv.pop(1), "a")
 sys.addaudithook(
     lambda event, words: event == "subprocess.Popen" and print(words[2], words[1], file=told, flush=True)
 )
-import codeguard.audit.workers, codeguard.index.observation_tasks, codeguard.index.pipeline
-codeguard.audit.workers.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
+import codeguard.audit.inspection, codeguard.index.observation_tasks, codeguard.index.pipeline
+codeguard.audit.inspection.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
 codeguard.index.observation_tasks.BATCH = codeguard.index.observation_tasks.BATCH._replace(items=2)
 from codeguard.cli import main
 main(prog_name="codeguard")

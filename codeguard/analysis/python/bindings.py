@@ -15,11 +15,15 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeguard.corpus import syntax
+from codeguard.models import Chunk, SourceFile, Trust
 from codeguard.syntax.constants import COMPARISONS
 from codeguard.syntax.names import Names, dotted_name
+
+if TYPE_CHECKING:
+    from codeguard.trust.verified import VerifiedManifest
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
@@ -545,3 +549,22 @@ def _is_fixed(node: object) -> bool:
         case ast.BinOp(left=left, right=right):
             return _is_fixed(left) and _is_fixed(right)
     return isinstance(node, ast.Constant | ast.JoinedStr | ast.Compare)
+
+
+def trust_in_file(manifest: VerifiedManifest | None, chunk: Chunk, file: SourceFile) -> Trust:
+    """Return what a manifest says of a chunk, which counts only if an importer of its file gets that text.
+
+    In a file that is listed as a whole, under any path, the text is what the trusted file has. Anywhere else a name
+    may be bound again below the text, and then it is no copy, nor trusted because its path is.
+    """
+    if manifest is None:
+        return Trust.UNLISTED
+    found = manifest.trust_of(chunk.path, chunk.sha256)
+    if found not in (Trust.TRUSTED, Trust.COPY) or chunk.language != "python" or manifest.lists(file.sha256):
+        return found
+    lines = range(chunk.start_line, chunk.end_line + 1)
+    known = module_bindings(file.text)
+    doubt = known.doubt(chunk.symbol, lines, known.used_in(lines))
+    if doubt is None:
+        return found
+    return Trust.MODIFIED if doubt.certain and chunk.path in manifest.files else Trust.UNLISTED

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, signal_of
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     script_places,
     shell_places,
@@ -76,12 +76,8 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 def _flowing(reading: Reading) -> Iterator[Match]:
     if _FLOWING.search(reading.text):
-        flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
-        for arrival in flow.arrivals:
+        for arrival in TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON).arrivals:
             yield from _arrived(reading, arrival)
-        for call, given in flow.commands.items():  # passed to helpers of the file to run
-            for rule, what in shell_threats(reading.names.text(given) or ""):
-                yield Match(rule, *reading.place(call), f"has a command run that {what}")
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
@@ -197,8 +193,7 @@ def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     else:
         meaning, reason = _judged(arrival)
         if meaning is not None and not (meaning.label == label.DROPPED and _starts_another(arrival.call)):
-            measured = {LESS_SURE: True} if meaning.less_sure else {}
-            yield Match(meaning.rule, start, end, reason, meaning.severity, measurements=measured)
+            yield Match(meaning.rule, start, end, reason, meaning.severity)
         elif arrival.hidden:
             reason = f"calls {name} by a name that is put together"
             yield Match("decoded-exec", start, end, reason, Severity.HIGH)
@@ -216,15 +211,12 @@ class _Meaning(NamedTuple):
     reason: str  # follows the called name; {} is replaced by details of the label
     severity: Severity | None = None
     least: int = 0  # the label is a prefix that needs at least this many distinct values
-    less_sure: bool = False
 
 
 _MEANINGS = (
     _Meaning("send", label.SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
     _Meaning("send", label.PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
     _Meaning("send", label.ENVIRONMENT, "exfiltration", "sends the whole environment"),
-    # By its name alone: services call what they hand out a private key, and get it back in each request.
-    _Meaning("send", label.KEY, "exfiltration", "sends a private key", less_sure=True),
     _Meaning("send", label.CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
     _Meaning("send", label.WATCHED, "spies", "sends what the user sees, copies or types"),
     _Meaning("send", label.HOST, "reports-host", "sends {} of this machine", least=2),
