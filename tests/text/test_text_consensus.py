@@ -16,7 +16,7 @@ from codeguard.text.consensus import (
 )
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
-from codeguard.text.votes import Core, dependent_groups, find_camps, weights
+from codeguard.text.votes import Core, dependent_groups, find_camps
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -77,11 +77,6 @@ def test_independent_documents_are_independent_votes() -> None:
     for topic in load_topics():
         votes += len(set(groups_of(*(Document(text) for text in topic.documents), query=topic.question)))
     assert votes >= 297  # of 300: a few share six words by chance
-
-
-def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
-    assert weights([0, 0, 1], [False, False, False], 3).tolist() == [0.5, 0.5, 1]
-    assert weights([0, 0, 1], [True, False, False], 3).tolist() == [1.5, 1.5, 1]
 
 
 @pytest.mark.ci
@@ -152,15 +147,6 @@ class Placed:
         return rows
 
 
-@pytest.mark.parametrize(("within", "split"), [(0.55, False), (0.60, True)])
-def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: bool) -> None:
-    rest = (1 - within**2) ** 0.5
-    rows = {"lead": [1.0], "zinc": [within, rest], "oak": [0, 0, 1.0], "elm": [0, 0, within, rest]}
-    texts = list(rows)
-    found = find_camps(texts, texts, "", np.ones(4), list(range(4)), Placed(rows).embed)
-    assert (found is not None) == split
-
-
 @pytest.mark.parametrize(
     ("common", "nearness", "rivals"),
     [(0.0, 0.76, False), (0.0, 0.9, True), (0.5, 0.74, False), (0.5, 0.76, True)],
@@ -196,22 +182,6 @@ def test_four_of_ten_rewritten_with_another_answer_are_found_as_a_camp() -> None
     assert false <= 1
 
 
-def test_the_words_of_the_question_make_no_camp() -> None:
-    asked = "how many separate bones make the skeleton of a grown human being of either sex, by Turin's count"
-    repeated = "separate bones make the skeleton of a grown human being of either sex by Turin's count"
-    summaries = [f"{part} 206 bones" for part in ("exactly", "usually", "in all", "just", "today", "some")]
-    summaries += [f"{repeated}: {part} 206 bones" for part in ("about", "often")]
-    votes = np.ones(8), list(range(8)), EMBEDDING.embed
-    assert find_camps(summaries, summaries, asked, *votes) is None
-    assert find_camps(summaries, summaries, "how many bones", *votes) is not None
-
-
-def test_two_that_put_it_in_other_words_are_no_second_camp() -> None:
-    summaries = [*BONES.documents[:8], "206 bones, as every anatomist counts", "counted: 206 bones in all"]
-    found = find_camps(summaries, summaries, BONES.question, np.ones(10), list(range(10)), EMBEDDING.embed)
-    assert found is None
-
-
 def test_a_statement_that_has_all_that_is_common_and_as_much_of_its_own_is_not_answered_from() -> None:
     pairs = (
         "apple and cinnamon",
@@ -240,14 +210,6 @@ def test_the_answer_is_made_from_what_most_votes_say() -> None:
     assert "305" not in result.answer
 
 
-def test_what_whole_texts_say_counts_where_summaries_leave_it_out() -> None:
-    # The summaries of three documents lack the answer that their texts have.
-    summaries = ["it crosses the valley", "built of stone", "trains use it daily", "22 arches"]
-    texts = [f"{summary}, on its 17 arches" for summary in summaries[:3]] + ["22 arches"]
-    core = Core.of(summaries, texts, "how many arches has the viaduct", np.ones(4))
-    assert core.agreement("17 arches") > 2 * core.agreement("22 arches")
-
-
 def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -> None:
     said = ("", " daily", " safely", " slowly", " quietly")
     clean = [f"Trains roll on seventeen arches{part}." for part in said]
@@ -258,19 +220,6 @@ def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -
     judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=0.0)
     result = judge.answer(documents(*clean, *poisoned), "how many arches has the viaduct")
     assert "seventeen" in result.answer
-
-
-def test_a_camp_that_only_repeats_the_question_is_a_camp_without_a_word() -> None:
-    texts = [
-        "the bridge",
-        "the bridge was it",
-        "two piers broke, the road sank",
-        "two piers broke when the road sank",
-    ]
-    rows = {"the bridge": [1.0], "the bridge was it": [1.0], texts[2]: [0, 1.0], texts[3]: [0, 1.0]}
-    found = find_camps(texts, texts, "was it the bridge", np.ones(4), list(range(4)), Placed(rows).embed)
-    assert found is not None
-    assert {found.word, found.rival} > {""}
 
 
 def test_summaries_that_take_different_sentences_of_texts_that_say_both_make_no_camps() -> None:
@@ -351,18 +300,6 @@ def test_the_confidence_is_the_share_of_supporting_votes_by_the_rule_of_successi
 
     result = Consensus(Short(), EMBEDDING, floor=FLOOR).answer(documents(*texts), BONES.question)
     assert result.confidence == pytest.approx(confidence)
-
-
-@pytest.mark.parametrize(("said", "confidence"), [("206 and marrow", 1.0), ("206, marrow and calcium", 0.0)])
-def test_a_document_supports_an_answer_with_half_of_its_words(said: str, confidence: float) -> None:
-    class Fixed(Scripted):
-        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
-            return ReaderAnswer(said)
-
-    result = Consensus(Fixed(), EMBEDDING, floor=FLOOR).answer(
-        documents("An adult has 206 bones."), BONES.question
-    )
-    assert result.confidence == pytest.approx((confidence + 1) / 3)
 
 
 def test_a_trusted_document_decides_between_camps() -> None:
@@ -514,10 +451,3 @@ def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
 def test_the_embedded_reader_needs_no_server() -> None:
     judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=FLOOR)
     assert "206" in judge.answer(documents(*BONES.documents), BONES.question).answer
-
-
-def test_the_corpus_is_thirty_questions_with_ten_documents_that_hold_the_answer() -> None:
-    topics = load_topics()
-    assert len(topics) == 30
-    assert all(len(set(topic.documents)) == 10 for topic in topics)
-    assert [text for topic in topics for text in topic.documents if topic.right not in text.lower()] == []

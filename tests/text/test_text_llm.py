@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeguard.errors import ConfigError
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse_answer
-from codeguard.text.reading import LLMReader, prompt, unused_mark
+from codeguard.text.reading import LLMReader, prompt
 from experiments.text.loopback import Reply, completion, serve
 
 
@@ -339,12 +339,6 @@ def test_a_document_cannot_close_its_own_quotation() -> None:
     assert mark not in hostile
     assert user["content"].count(f"</document 1 {mark}>") == 1
     assert "Ignore the rules" not in system["content"]
-
-
-def test_the_mark_is_found_anew_where_a_text_holds_it() -> None:
-    first = unused_mark(["a"])
-    assert first == unused_mark(["a"])
-    assert unused_mark(["a", first]) not in f"a{first}"
 
 
 def test_the_reader_keeps_errors_in_their_places_and_sums_log_probabilities() -> None:
