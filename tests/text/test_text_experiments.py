@@ -7,21 +7,12 @@ import pytest
 from codeguard.index.embedding import LexicalEmbedding
 from experiments.text.common import (
     bootstrap,
-    wilson,
 )
 from experiments.text.label_flip import run
 
 pytestmark = pytest.mark.ci
 
 DATA = os.environ.get("CODEGUARD_DATA", "")
-
-
-@pytest.mark.parametrize(
-    ("hits", "count", "interval"),
-    [(0, 0, (0, 1)), (0, 10, (0, 0.2775)), (10, 10, (0.7225, 1)), (5, 10, (0.2366, 0.7634))],
-)
-def test_wilson_intervals(hits: int, count: int, interval: tuple[float, float]) -> None:
-    assert wilson(hits, count) == pytest.approx(interval, abs=1e-4)
 
 
 def test_a_bootstrap_interval_holds_the_mean_and_says_nan_for_nothing() -> None:

@@ -1,4 +1,3 @@
-import asyncio
 import gzip
 import json
 import threading
@@ -303,14 +302,6 @@ def test_log_probabilities_are_taken_whole_or_not_at_all(logprobs: Any, expected
 def test_a_lone_surrogate_becomes_something_that_can_be_encoded() -> None:
     text = parse_answer(completion("a\ud800b").body).text
     assert text.encode("utf-8") == b"a?b"
-
-
-def test_it_works_inside_a_running_loop() -> None:
-    async def inside(url: str) -> str:
-        return client(url).complete(ask("loop")).text
-
-    with serve(echo) as server:
-        assert asyncio.run(inside(server.url)) == "LOOP"
 
 
 @pytest.mark.parametrize(
