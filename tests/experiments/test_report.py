@@ -49,7 +49,6 @@ def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: P
         path,
         facts={"n": HOSTILE},
         rankings=[ranking(HOSTILE)],
-        similar=[ranking(HOSTILE)],
         truth=truth,
         defenses=[outcome],
         sweep=[outcome],
