@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from codeguard.ranking.evaluation import Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.reports.html.page import Page, code_block, page_of
 from experiments.attacks.registry import all_attacks
-from experiments.charts import grouped_bars, rank_lines
 from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
+ROW, GAP, LABELS, WIDTH = 18, 10, 230, 860  # of charts, in pixels
+COLORS = ("var(--bad)", "var(--link)", "var(--good)")  # of the frame that codeguard puts around its reports
 SHOWN_ROWS = 10  # of a table; the others are shown when somebody asks for them
 
 
@@ -148,7 +150,6 @@ def write_page(
     *,
     facts: dict[str, str],
     rankings: Sequence[Ranking],
-    similar: Sequence[Ranking],
     truth: Labels,
     defenses: Sequence[Outcome],
     sweep: Sequence[Outcome],
@@ -170,7 +171,6 @@ def write_page(
         sweep_rows=sweep_matrix(sweep),
         sections=sections,
         attack_chart=_attack_chart(default),
-        rank_chart=_rank_chart(similar, rankings, truth),
         attacks=_attacks(default, rankings, truth),
     )
     page = page_of(
@@ -231,19 +231,32 @@ def _attack_chart(default: Outcome) -> str:
     )
 
 
-def _rank_chart(similar: Sequence[Ranking], rankings: Sequence[Ranking], truth: Labels) -> str:
-    """Return the rank of each poisoned result of the undefended top k, before and after, by the rule that decided."""
-    groups: dict[str, list[tuple[str, int, int]]] = {}
-    for before, after in zip(similar, rankings, strict=True):
-        now = {item.id: item for item in after.ranking}
-        last = max((item.rank for item in after.ranking), default=0)
-        for item in before.baseline_results:
-            if not truth(item.chunk).poisoned:
-                continue
-            found = now.get(item.id)
-            reason = decisive(found) if found is not None else ""
-            decided = reason.split(" ")[1].rstrip(":") if reason else "nothing"
-            rank = found.rank if found is not None else last + 1
-            label = escaped(f"{before.query}: {item.chunk.path}")
-            groups.setdefault(decided, []).append((label, item.rank, rank))
-    return rank_lines(dict(sorted(groups.items(), key=lambda group: -len(group[1]))))
+def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> str:
+    """Return horizontal bars as inline SVG, one group a label and one bar a series, with the value at its end."""
+    largest = max((value for values in series.values() for value in values), default=0) or 1
+    scale = (WIDTH - LABELS - 60) / largest
+    group = ROW * len(series) + GAP
+    height = group * len(labels) + 40
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" font-size="12" fill="currentColor" '
+        f'role="img" aria-label="{escape(unit, quote=True)}" '
+        'xmlns="http://www.w3.org/2000/svg">'
+    ]
+    for position, name in enumerate(series):
+        x = LABELS + position * 190
+        parts.append(f'<rect x="{x}" y="4" width="12" height="12" fill="{COLORS[position % len(COLORS)]}"/>')
+        parts.append(f'<text x="{x + 18}" y="14">{escape(name)}</text>')
+    for row, label in enumerate(labels):
+        top = 30 + row * group
+        middle = top + ROW * len(series) / 2 + 4
+        parts.append(f'<text x="{LABELS - 8}" y="{middle:g}" text-anchor="end">{escape(label)}</text>')
+        for position, values in enumerate(series.values()):
+            y = top + position * ROW
+            width = values[row] * scale
+            color = COLORS[position % len(COLORS)]
+            parts.append(
+                f'<rect x="{LABELS}" y="{y}" width="{width:.1f}" height="{ROW - 4}" fill="{color}"/>'
+            )
+            parts.append(f'<text x="{LABELS + width + 6:.1f}" y="{y + 12}">{values[row]:g}</text>')
+    parts.append("</svg>")
+    return "".join(parts)

@@ -67,7 +67,7 @@ def main() -> int:
     with example_bench(poisoned=False, embedding=options.embedding) as bench:
         baseline = step_1(bench, options.k, truth)
         step_2(bench, options.k, truth, baseline)
-        similar, rankings, impact = step_3(bench, options.k, truth)
+        rankings, impact = step_3(bench, options.k, truth)
         defenses, weights = step_4(bench, options.k, truth)
         restored = take_poison_out(bench, options.k, baseline)
     print(
@@ -97,7 +97,6 @@ def main() -> int:
         options.out / "experiment.html",
         facts=facts,
         rankings=rankings,
-        similar=similar,
         truth=truth,
         defenses=defenses,
         sweep=weights,
@@ -148,7 +147,7 @@ def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> Non
     print("\n".join(report.table(head, rows)))
 
 
-def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], list[Ranking], dict[str, Any]]:
+def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[str, Any]]:
     """Measure the impact on all questions, undefended and under the default defense."""
     print(report.title(f"Step 3: impact on all {len(ALL)} questions, poison in the top {k}"))
     rankings = bench.ask([query.text for query in ALL], k, DefenseConfig())
@@ -170,7 +169,7 @@ def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], list[Ra
             for plain, ranking in zip(similar, rankings, strict=True)
         ],
     }
-    return similar, rankings, figures
+    return rankings, figures
 
 
 def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:

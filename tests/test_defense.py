@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -388,20 +387,6 @@ class Static:
     def grave(self, file: SourceFile, place: int) -> tuple[Evidence, ...]:
         self.looked += 1
         return ()
-
-
-def test_what_lasts_is_settled_once_and_what_a_query_changes_stays_in_its_place(tmp_path: Path) -> None:
-    static = Static()
-    services = SignalServices(behavior=reports, static=static)  # type: ignore[arg-type]
-    manager = DefenseManager(manifest=manifest(tmp_path), services=services, remember=True)
-    fresh = DefenseManager(manifest=manifest(tmp_path), services=services)
-    near = [OURS, CLEAN, WRONG]
-    far = [*near, replace(CLEAN, id="far", distance=1.9)]
-    assert manager.apply(near) == fresh.apply(near)
-    looked = static.looked
-    assert manager.apply(near) == manager.apply(near)
-    assert static.looked == looked
-    assert manager.apply(far) == fresh.apply(far)
 
 
 @pytest.mark.parametrize(("moment", "times"), [(Moment.INDEX, 1), (Moment.QUERY, 3)])

@@ -208,12 +208,6 @@ def test_the_reason_names_the_file_that_ignores(tmp_path: Path) -> None:
     assert reasons(discover([tmp_path], root=tmp_path))["sub/a.log"] == "ignored by sub/.gitignore"
 
 
-def test_rules_above_the_argument_do_not_count(tmp_path: Path) -> None:
-    write(tmp_path, ".gitignore", content=b"*.py\n")
-    write(tmp_path, "sub/a.py")
-    assert names(discover([tmp_path / "sub"], root=tmp_path)) == ["sub/a.py"]
-
-
 def test_an_argument_file_is_taken_whatever_the_rules_say(tmp_path: Path) -> None:
     write(repository(tmp_path), ".gitignore", content=b"*\n")
     write(tmp_path, "a.py")
@@ -287,19 +281,6 @@ def test_a_pattern_cannot_make_the_walk_hang(tmp_path: Path, pattern: str) -> No
         [sys.executable, "-c", script, tmp_path], check=False, capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "6\n", done.stderr
-
-
-def test_more_rules_than_anyone_writes_do_not_count_and_that_is_said() -> None:
-    rules = IgnoreRules()
-    complaints = rules.add("", b"a*b*c*d*e*f\n" + b"x\n" * 6000, ".gitignore")
-    assert complaints == [
-        "1 of its rules do not count: more than 2 stars, or too long",
-        "1000 of its rules do not count: too many of them",
-    ]
-    assert rules.add("deep/er", b"y\n", "deep/er/.gitignore") == [
-        "1 of its rules do not count: too many of them"
-    ]
-    assert rules.ignored_by("x", False) == ".gitignore"
 
 
 @given(st.binary(max_size=200), st.text(min_size=1, max_size=20).filter(lambda name: "/" not in name))

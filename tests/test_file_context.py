@@ -8,7 +8,7 @@ import string
 import pytest
 
 from codeguard.models import Chunk, ChunkKind, Span, text_digest
-from codeguard.ranking.file_context import _name_fit, with_context
+from codeguard.ranking.file_context import with_context
 
 COSTS = {"a": -1.0, "b": -0.9, "c": -0.8, "d": -0.7, "far": 3.4}
 
@@ -45,21 +45,6 @@ NAMED = chunks_of("lib/core.py::f", "lib/util.py::g", "lib/sessions.py::h", "lib
 )
 def test_name_of_a_trusted_file_lifts_its_chunk(question: str, expected: str) -> None:
     assert order(question, NAMED, "abcd") == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "path", "fit"),
-    [
-        ("session", "lib/session.py", 1.0),
-        ("session handling", "lib/session.py", 1.0),
-        ("session handling of users here", "lib/session.py", 0.4),
-        ("session", "lib/session_store.py", (1 / 3) ** 0.5),  # session, store and both
-        ("session", "lib/routes.py", 0.0),
-        ("session", "lib/__init__.py", 0.0),
-    ],
-)
-def test_a_name_fits_less_where_it_or_the_query_has_other_words(asked: str, path: str, fit: float) -> None:
-    assert _name_fit(asked.split(), path) == pytest.approx(fit)
 
 
 def test_name_of_a_folder_stands_for_its_index_file() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from lexical_settings import lexical_settings
 
@@ -17,7 +16,6 @@ from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, St
 from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
-from codeguard.index.pipeline import Indexer
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
@@ -446,40 +444,6 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     assert NO_COSINE not in before.warnings
     distances = {item.id: item.distance for item in after.ranking}
     assert distances == pytest.approx({item.id: item.distance for item in before.ranking}, abs=1e-5)
-
-
-def test_a_vector_of_the_store_without_a_direction_is_none(
-    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
-    vectors = {id_: np.array(vector, np.float32) for id_, vector in rows.items()}
-    monkeypatch.setattr(VectorStore, "embeddings", lambda store, ids: vectors)
-    (found,) = guard._parts()[1]._unit_vectors(list(vectors)).items()
-    assert found[0] == "right"
-    assert found[1].tolist() == pytest.approx([0.6, 0.8])
-
-
-def test_rows_are_counted_again_once_the_store_changes(
-    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted = []
-    count = VectorStore.count
-    monkeypatch.setattr(VectorStore, "count", lambda store: counted.append(1) or count(store))
-    first, second = guard.query(QUERY), guard.query(QUERY)
-    assert first.warnings == second.warnings
-    before = len(counted)
-    assert guard.query(QUERY).warnings == first.warnings
-    assert len(counted) == before
-    vectors = guard.workspace.vectors
-    vectors.delete(sorted(vectors.ids())[:1])
-    for _ in range(2):
-        assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
-
-
-def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:
-    before = guard.workspace.vectors.ids()
-    Indexer(guard.workspace).repair()
-    assert guard.workspace.vectors.ids() == before
 
 
 def test_trust_below_an_indexed_folder_outside_the_root(corpus: Path, tmp_path: Path) -> None:

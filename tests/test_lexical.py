@@ -11,35 +11,11 @@ from hypothesis import strategies as st
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import lexical
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.lexical import IndexedText, index_words, query_words
+from codeguard.index.lexical import IndexedText
 
 KEY = b"k" * 32
 PARSE = 'def parseHTTPResponse(raw):\n    return decode_header(raw, "utf8")\n'
 OTHER = "def render_page(title):\n    return title.upper()\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("parseHTTPResponse", ["parse", "http", "response", "parsehttpresponse"]),
-        ("snake_case_name", ["snake", "case", "name", "snake_case_name"]),
-        ("utf8", ["utf", "8", "utf8"]),
-        ("_x", ["x"]),
-        ("größe αβ", ["größe", "αβ"]),
-        ("a.b(c)", ["a", "b", "c"]),
-        ("", []),
-        ("()[]{}", []),
-        ("y" * 65, []),  # a blob is no word
-    ],
-)
-def test_words(text: str, expected: list[str]) -> None:
-    assert sorted(index_words(text)) == sorted(expected)
-
-
-def test_a_query_is_searched_by_what_it_says() -> None:
-    assert query_words("return the response of the server") == ["response", "server"]
-    assert query_words("what is it") == ["what", "is", "it"]  # all it has
-    assert len(query_words(" ".join(f"word{n}" for n in range(500)))) == lexical.MAX_QUERY_WORDS
 
 
 @pytest.fixture
@@ -154,24 +130,3 @@ def test_a_rolled_back_file_leaves_no_word(tmp_path: Path) -> None:
             catalog.put_file(file, FileState(1, "1", file.sha256))
             raise KeyboardInterrupt
         assert symbols(catalog, "parse response") == []
-
-
-def test_a_word_in_the_name_counts_for_more_than_in_the_body() -> None:
-    filler = " ".join(f"filler{number}" for number in range(30))
-    named = IndexedText("named", "invoice", f"{filler} other words here")
-    told = IndexedText("told", "something", f"{filler} invoice invoice other")
-    connection = sqlite3.connect(":memory:")
-    connection.executescript(lexical.SCHEMA)
-    others = [IndexedText(str(number), f"name{number}", filler) for number in range(20)]
-    lexical.add(connection, [named, told, *others])
-    scores = lexical.search(connection, "invoice", 10)
-    assert scores.keys() == {"named", "told"}
-    assert scores["named"] > scores["told"]
-    with_equal_weight = connection.execute(
-        "SELECT -bm25(lexical, 1.0, 1.0) FROM lexical WHERE lexical MATCH 'invoice' ORDER BY rowid"
-    ).fetchall()
-    assert scores["named"] / with_equal_weight[0][0] == pytest.approx(
-        1.696, rel=0.01
-    )  # four times, as BM25 saturates
-    assert scores["told"] == pytest.approx(with_equal_weight[1][0])
-    connection.close()

@@ -17,7 +17,6 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.reranking import Ranked, at_most_per_file, distinct, rank, represented
-from codeguard.ranking.scoring import standardise
 
 
 def judged(name: str, distance: float, penalty: float = 0.0, **options: object) -> Ranked:
@@ -205,9 +204,3 @@ def test_another_contract_never_ranks_above_its_trusted_function(by: str) -> Non
     found = order([trusted, differing, judged("other", 0.0)], order=by)
     assert found.index("differing") == found.index("trusted") + 1
     assert order([differing, judged("other", 0.0)], order=by) == ["differing", "other"]
-
-
-def test_distances_are_standardised_by_the_deviation_of_the_population() -> None:
-    assert standardise([1.0, 2.0, 3.0]) == pytest.approx([-(1.5**0.5), 0.0, 1.5**0.5])
-    assert standardise([0.4, 0.4]) == [0.0, 0.0]
-    assert standardise([]) == []

@@ -16,8 +16,8 @@ from codeguard.audit.inspection import Inspected, inspected, unreadable
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import CorpusError
 from codeguard.models import Severity
+from codeguard.ranking.evaluation import Proportion
 from codeguard.workers.garbage_collection import Collector
-from experiments.text.common import wilson
 
 EXTENSIONS = {
     "python": "py", "javascript": "js", "typescript": "ts", "go": "go", "c": "c", "cpp": "cpp", "csharp": "cs",
@@ -59,7 +59,7 @@ def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDI
 
 def rate(hits: int, count: int) -> dict[str, Any]:
     """Return a proportion with its Wilson interval, rounded for a report."""
-    low, high = wilson(hits, count)
+    low, high = Proportion(hits, count).interval
     return {
         "hits": hits,
         "n": count,

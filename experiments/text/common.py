@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codeguard.errors import CorpusError
 from codeguard.index.embedding import Embedding
 from codeguard.index.embedding.base import Vectors
+from codeguard.ranking.evaluation import Proportion
 
 Rows = list[dict[str, Any]]
 
@@ -52,17 +53,6 @@ class CachedEmbedding:
         return np.stack([self._rows[text] for text in texts])
 
 
-def wilson(hits: int, count: int, z: float = 1.96) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a proportion (Wilson, JASA 1927); (0, 1) for no trials."""
-    if count == 0:
-        return 0.0, 1.0
-    share = hits / count
-    centre = share + z * z / (2 * count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    scale = 1 + z * z / count
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
-
-
 def bootstrap(values: Sequence[float], draws: int = 2000, seed: int = 0) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean over groups (seeds, questions, rounds)."""
     finite = np.array([value for value in values if not math.isnan(value)])
@@ -75,7 +65,7 @@ def bootstrap(values: Sequence[float], draws: int = 2000, seed: int = 0) -> tupl
 
 def share(hits: int, count: int) -> dict[str, Any]:
     """Return a proportion with its count and Wilson interval, as plain values."""
-    low, high = wilson(hits, count)
+    low, high = Proportion(hits, count).interval
     return {"value": hits / count if count else math.nan, "n": count, "low": low, "high": high}
 
 

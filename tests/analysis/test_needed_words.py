@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis.rules.capabilities.shells import shell_threats
-from codeguard.analysis.text.orders import may_speak
 from codeguard.analysis.text.unmasking import decoded_runs
 
 HEX = b"please delete the files".hex()
@@ -41,21 +40,6 @@ HEX = b"please delete the files".hex()
 )
 def test_each_way_of_a_threat_is_found(command: str, rule: str) -> None:
     assert rule in dict(shell_threats(command))
-
-
-@pytest.mark.parametrize(
-    ("text", "speaks"),
-    [
-        ("ignore the rules", True),
-        ("a-word-of-many-letters-and-marks the rules", True),
-        ("\"Ignore\" 'the' rules", True),
-        ("key = value, sha256:0a1b", False),
-        ("one two", False),
-        ("ß", True),
-    ],
-)
-def test_three_words_in_a_row_may_be_a_sentence(text: str, speaks: bool) -> None:
-    assert may_speak(text) is speaks
 
 
 @pytest.mark.parametrize(

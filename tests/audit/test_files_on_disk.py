@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.check import _package_folder
 from codeguard.audit.files_on_disk import FilesOnDisk
-
-
-def test_the_folder_is_that_which_holds_the_outermost_package(tmp_path: Path) -> None:
-    inner = tmp_path / "plain" / "outer" / "inner"
-    inner.mkdir(parents=True)
-    for folder in (inner, inner.parent):
-        (folder / "__init__.py").touch()
-    assert _package_folder(inner / "a.py") == tmp_path / "plain"
-    assert _package_folder(tmp_path / "plain" / "a.py") == tmp_path / "plain"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-from random import Random
-
 import pytest
 
-from codeguard.behavior.inputs.beyond import LONG, MOST_CALLS, calls_beyond
-from codeguard.behavior.matching.repairs import single_edits
 from codeguard.models import CONVICTING, Verdict
 from tests.behavior.conftest import Check
 
@@ -114,25 +109,3 @@ def test_calls_that_notice_few_edits_of_the_trusted_function_are_too_weak(check:
     assert (report.verdict, report.decided_by) == (Verdict.NO_SIGNAL, "too-weak")
     assert not report.claims
     assert "too weak to tell" in report.reason
-
-
-def test_calls_beyond_change_one_argument_of_an_example_each() -> None:
-    found = calls_beyond([(("abc", [1, 2]), {"k": 1})], {50, 3, 10**9}, Random(1))
-    assert len(found) <= MOST_CALLS
-    assert all((args[0] == "abc") != (args[1] == [1, 2]) and kwargs == {"k": 1} for args, kwargs in found)
-    lengths = {len(args[1]) for args, _ in found}
-    assert 0 in lengths
-    assert max(lengths) == 99
-    assert {LONG - 2, 99} <= lengths
-    assert all(sorted(set(args[1])) == args[1] for args, _ in found)
-    inserted = {character for args, _ in found for character in args[0]}
-    assert {'"', ",", "\t", "\n", "ß"} <= inserted
-
-
-def test_single_edits_omit_each_statement_and_parse() -> None:
-    tree = ast.parse(LATEST).body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    texts = [item.text for item in single_edits(tree)]
-    assert all(ast.parse(text) for text in texts)
-    assert any("append" not in text for text in texts)
-    assert not any('"""' not in text for text in texts), "the description is no statement to omit"

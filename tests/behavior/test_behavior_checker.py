@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.reports import WATCHED_FIRST
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox import Job, JobResult, Level, Sandbox
@@ -134,29 +133,6 @@ def test_for_a_copy_in_the_same_surroundings_nothing_is_run_and_for_others_it_is
         chunk = next(item for item in file.chunks if item.symbol == "stepped")
         assert BehaviorChecker(library, sandbox, seed=b"seed").check(chunk, file).verdict is verdict
         assert bool(jobs) is (verdict is Verdict.FAIL)
-
-
-@pytest.mark.parametrize(
-    ("body", "verdict", "watched"),
-    [
-        ("return list(factor * value for value in values)", Verdict.PASS, [WATCHED_FIRST]),
-        ("return [value + factor for value in values]", Verdict.NO_SIGNAL, []),
-    ],
-)
-def test_only_what_passes_is_watched_line_by_line_on_a_few_calls_where_they_reach_everything(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, body: str, verdict: Verdict, watched: list[int]
-) -> None:
-    jobs: list[Job] = []
-
-    def run_many(given: Iterable[Job]) -> Iterator[JobResult]:
-        jobs.extend(listed := list(given))
-        return Sandbox.run_many(sandbox, listed)
-
-    monkeypatch.setattr(sandbox, "run_many", run_many)
-    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("trusted.py", SCALE.encode())])
-    file = chunk_file("theirs.py", f"def scale(values, factor):\n    {body}\n".encode())
-    assert BehaviorChecker(library, sandbox, seed=b"seed").check(file.chunks[-1], file).verdict is verdict
-    assert [len(job.calls) for job in jobs if job.trace] == watched
 
 
 def test_alone_it_has_the_shipped_specs_and_a_sandbox_of_its_own() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.inputs.discovery import path_groups, sample_files
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
@@ -199,11 +198,3 @@ def test_absent_file_is_no_refusal_of_the_sandbox(check: Check) -> None:
     report = check(wrong, trusted)
     assert report.verdict in CONVICTED
     assert "refuse" not in report.reason
-
-
-def test_every_path_of_a_group_is_a_sample_or_new() -> None:
-    files = sample_files()
-    folders = {path.rpartition("/")[0] for path in files} | {"."}
-    made = {path for group in path_groups() for path in group if path not in files and path not in folders}
-    assert all(path.rpartition("/")[2].startswith("made") for path in made)
-    assert sum(map(len, files.values())) < 8_000  # they go along with every job

@@ -9,8 +9,7 @@ from random import Random
 
 import pytest
 
-from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.generation import generate, numbers_inside
+from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.source.definitions import Definition, definitions
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.files import spec_files
@@ -160,19 +159,6 @@ def test_a_claim_of_what_takes_nothing_is_found_false(check: Check) -> None:
     assert report.claims == "scale_rows (trusted.py:1)"
 
 
-def test_numbers_inside_a_string_go_to_their_edges() -> None:
-    made = list(numbers_inside("03-11-2000", [12, 31]))
-    assert {"00-11-2000", "32-11-2000", "03-00-2000", "03-32-2000", "03-01-2000"} <= set(made)
-
-
-def test_any_number_of_arguments_is_generated() -> None:
-    shown = [((1, 2), {}), ((3, 4, 5), {})]
-    domain = learn_domain(shown, variadic=0)
-    widths = {len(args) for args, _ in generate(shown, domain, Random(1), 80)}
-    assert widths == {1, 2, 3, 4}
-    assert {len(args) for args, _ in generate(shown, learn_domain(shown), Random(1), 80)} == {2, 3}
-
-
 def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(
@@ -189,34 +175,6 @@ def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
 
 def _definition(source: str) -> Definition:
     return next(definitions(ast.parse(source).body))
-
-
-@pytest.mark.parametrize(
-    ("source", "wanted"),
-    [
-        ("def f(data: bytes):\n    return data", b"hello world"),
-        ("def f(grid):\n    return grid", [[0, 1], [1, 0]]),
-        ("def f(graph):\n    return graph", {"x": ["y"], "y": ["x"]}),
-        ("def f(pair: tuple[int, str]):\n    return pair", (3, "hello world")),
-        ("def f(records):\n    return records", [{"name": "dee", "age": 4}]),
-    ],
-)
-def test_first_guesses_by_what_is_written(source: str, wanted: object) -> None:
-    (first, *_) = guesses(_definition(source))
-    assert ((wanted,), {}) in first
-
-
-def test_a_number_that_counts_stays_the_length() -> None:
-    calls = [((3, [1, 2, 3]), {}), ((1, [7]), {}), ((2, [5, 5]), {})]
-    made = list(generate(calls, learn_domain(calls), Random(1), 60))
-    assert made
-    assert all(args[0] == len(args[1]) for args, _ in made)  # type: ignore[arg-type]
-
-
-def test_arguments_are_given_in_another_order() -> None:
-    calls = [(([1, 2], [9, 8, 7]), {}), (([5], [4, 3]), {}), (([6, 3], [2]), {})]
-    made = [args for args, _ in generate(calls, learn_domain(calls), Random(1), 120)]
-    assert ([9, 8, 7], [1, 2]) in made
 
 
 def test_a_trigger_is_found_where_no_example_is_written(check: Check) -> None:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.matching.claims import function_features
-from codeguard.behavior.matching.fingerprints import answer_of
-from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.contract import written_contract
-from codeguard.behavior.specs.library import SpecLibrary
-from codeguard.behavior.specs.references import references_of
-from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
-from codeguard.sandbox.model import CallResult, Outcome
 from tests.behavior.conftest import Check
 
 TRUSTED = '''
@@ -225,12 +218,6 @@ def test_results_alone_are_no_claim_that_convicts(
     assert (report.verdict in (Verdict.FAIL, Verdict.DIVERGES)) is convicted, report
 
 
-def test_arguments_left_alone_are_no_result() -> None:
-    kept = CallResult(Outcome.RETURNED, None, args_after=([1, 2],))
-    assert answer_of(kept, ([1, 2],)) == "None"
-    assert answer_of(kept, ([2, 1],)) == "changed [[1.0, 2.0]]"
-
-
 def test_what_does_something_else_is_taken_for_nothing(check: Check) -> None:
     report = check("def cut_up(n, k=3):\n    return [c * k for c in str(n)]\n", TRUSTED)
     assert report.verdict is Verdict.NO_SIGNAL
@@ -367,51 +354,3 @@ def test_words_bound_what_counts(text: str, meets: object, fails: object) -> Non
 )
 def test_what_is_given_back_is_no_condition(text: str) -> None:
     assert not written_contract(text, []).conditions
-
-
-def test_an_example_of_it_voids_a_condition() -> None:
-    assert not written_contract("Find an item in a sorted list.", [([3, 1], 3)]).conditions
-
-
-CHUNKER = """
-class {owner}:
-    def __init__(self, size):
-        self.size = size
-        self.kept = []
-
-    def decode(self, content: {kind}) -> object:
-        self.kept.append(content)
-        if sum(map(len, self.kept)) < self.size:
-            return []
-        found = content[:0].join(self.kept)
-        self.kept = []
-        return [found[:self.size], found[self.size:]]
-"""
-
-
-def test_among_equal_texts_the_class_of_the_same_name_comes_first() -> None:
-    text = "".join(CHUNKER.format(owner=owner, kind="object") for owner in ("Bytes", "Text", "Rows"))
-    library = SpecLibrary().with_trusted([chunk_file("trusted.py", text.encode())])
-    for owner in ("Bytes", "Text", "Rows"):
-        own = CHUNKER.format(owner=owner, kind="str")
-        wanted = function_features(
-            next(item for item in definitions(read_module(own).statements) if item.name == "decode")
-        )
-        assert library.references_for(wanted)[0][0].definition.qualified_name == f"{owner}.decode"
-
-
-def test_words_of_a_long_body_do_not_crowd_out_the_function_of_that_name() -> None:
-    crowd = "\n".join(
-        f"def other_{place}(rows):\n    start, end = {place}, len(rows)\n"
-        "    while start < end:\n        start += 1\n    return [row for row in rows[start:end] if row]\n"
-        for place in range(60)
-    )
-    trusted = f"{crowd}\ndef clipped(items, wanted):\n    return filter(wanted, items)\n"
-    library = SpecLibrary().with_trusted([chunk_file("trusted.py", trusted.encode())])
-    text = (
-        "def clipped(rows, pred):\n    start, end = 0, len(rows)\n    while start < end and pred(rows[start]):\n"
-        "        start += 1\n    return [row for row in rows[start:end] if row]\n"
-    )
-    (own,) = references_of(chunk_file("own.py", text.encode()))
-    found = [reference.name for reference, _ in library.references_for(own.features)]
-    assert "clipped" in found

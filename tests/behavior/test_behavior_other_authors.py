@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.matching.claims import description_stems
 from codeguard.models import Coverage, Verdict
 from tests.behavior.conftest import Check
 
@@ -113,11 +112,6 @@ def test_a_longer_function_may_hold_a_short_ones_text(check: Check) -> None:
     assert not report.refuted, report
 
 
-def test_what_an_algorithm_costs_says_nothing_of_what_it_does() -> None:
-    told = "Merge rows.\n\nTime Complexity: O(n log n)\nSpace complexity: O(n)"
-    assert description_stems(told) == description_stems("Merge rows.")
-
-
 SEARCH = '''
 def find_sorted(row, wanted):
     """Look an item up in a row that is in order."""
@@ -220,41 +214,6 @@ def test_an_exception_of_another_file_is_made_up(check: Check) -> None:
     assert wrong.verdict is Verdict.FAIL or wrong.refuted
     helper = check(own.format(more="NOTHING", edge="", none="NOTHING"), trusted)
     assert helper.verdict is Verdict.NO_SIGNAL  # what that is nobody knows
-
-
-@pytest.mark.parametrize(
-    ("body", "wrong"), [("value * share / limit", False), ("value * share / limit + 1", True)]
-)
-def test_arguments_may_come_in_another_order(check: Check, body: str, wrong: bool) -> None:
-    trusted = '''
-    def shares_of(values, share, limit):
-        """Return every value times a share, divided by a limit.
-
-        >>> shares_of([2, 4], 3, 6)
-        [1.0, 2.0]
-        >>> shares_of([5], 2, 4)
-        [2.5]
-        """
-        return [value * share / limit for value in values]
-    '''
-    own = f'''
-    def shares_of(limit, values, share):
-        """Return every value times a share of it, divided by the limit."""
-        if type(values) is not list:
-            raise TypeError("values are a list")
-        return [{body} if value == 4 else value * share / limit for value in values]
-    '''
-    report = check(own, trusted)
-    assert (report.refuted or report.verdict is Verdict.FAIL) is wrong, report
-
-
-def test_an_answer_of_another_kind_is_no_shipped_function(check: Check) -> None:
-    code = '''
-    def is_anagram(word, word_list):
-        """Return the words of a list that are anagrams of a word."""
-        return [other for other in word_list if sorted(other) == sorted(word)]
-    '''
-    assert not check(code, shipped=True).claims
 
 
 NEXT_PRIME = '''

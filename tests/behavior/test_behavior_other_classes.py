@@ -300,14 +300,3 @@ def test_who_hands_on_the_same_parameters_is_no_copy_of_a_method(check: Check) -
     )
     code = f'{BASE}\ndef option({parameters}):\n    """Describe an option."""\n    return Base({HANDED})\n'
     assert is_cleared(check(code, trusted))
-
-
-REVERSED = """
-def reversed_nodes(head):
-    before, current = None, {head}
-    while current{test}:
-        following = current.next
-        current.next = before
-        before, current = current, following
-    return before
-"""

@@ -76,25 +76,6 @@ def test_what_was_answered_is_not_run_again_and_gives_the_same_report(sandbox: S
     assert ran_again < ran_fresh == ran
 
 
-def test_several_share_the_trusted_functions_and_answer_what_one_does(sandbox: Sandbox) -> None:
-    library, alone = library_of(TRUSTED, HELPER), Counting(sandbox)
-    whole = BehaviorChecker(library, alone, seed=SEED).probe_trusted(0, 1)
-    together: Answered = {}
-    sharing = Counting(sandbox)
-    for share in range(3):
-        answered = BehaviorChecker(library, sharing, seed=SEED).probe_trusted(share, 3)
-        assert answered
-        assert not answered.keys() & together.keys()
-        together |= answered
-    assert together == whole
-    assert len(sharing.jobs) == len(alone.jobs)
-    used = dict(together)
-    _, ran = checked(sandbox, library, EDITED, used)
-    _, ran_alone = checked(sandbox, library_of(TRUSTED, HELPER), EDITED, {})
-    assert used == together
-    assert ran == ran_alone - len(alone.jobs)  # nothing of a trusted function is left to run
-
-
 def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sandbox) -> None:
     counting = Counting(sandbox)
     counting.level = Level.L0
@@ -134,13 +115,6 @@ def test_a_verdict_depends_on_what_trusted_functions_use(sandbox: Sandbox) -> No
     """A helper beside a trusted function changes its results, and so what the function is matched to."""
     keys = {cache_key(sandbox, library_of(HELPER.replace("STEP = 1", f"STEP = {step}"))) for step in (1, 2)}
     assert len(keys) == 2
-
-
-def test_the_order_in_which_trusted_files_are_given_changes_nothing(sandbox: Sandbox) -> None:
-    files = [chunk_file("a.py", TRUSTED.encode()), chunk_file("b.py", HELPER.encode())]
-    one, other = (SpecLibrary.load(shipped=False).with_trusted(given) for given in (files, files[::-1]))
-    assert [item.origin for item in one.references] == [item.origin for item in other.references]
-    assert cache_key(sandbox, one) == cache_key(sandbox, other)
 
 
 def reports_of(workspace: Workspace) -> list[CheckReport]:

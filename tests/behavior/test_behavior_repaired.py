@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from random import Random
 
 import pytest
 
 from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.matching.repairs import repairs
-from codeguard.behavior.verdict.repaired import MOST_TRIED, agreeing_pairs
 from codeguard.models import CheckReport, Verdict
 
 Check = Callable[..., CheckReport]
@@ -267,61 +265,9 @@ def test_an_edit_that_leaves_little_to_do_is_no_repair(check: Check) -> None:
     assert check(cubes.format(operator="//"), trusted).verdict is Verdict.PASS
 
 
-def test_every_text_parses_and_differs_in_one_place() -> None:
-    source = "def f(n):\n    while n > 1 and not n % 2:\n        n -= 1\n    return f(n - 1) or 'x'[:n]"
-    made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]
-    assert len({item.text for item in made}) == len(made) > 20
-    for item in made:
-        ast.parse(item.text)
-    assert "`n >= 1` for `n > 1`" in [item.shown for item in made]
-
-
-@pytest.mark.parametrize(
-    ("source", "right"),
-    [
-        ("def f(a, n, d):\n    return a / (n - 1) * d", "return a + (n - 1) * d"),
-        ("def f(a, n, d):\n    return a - n * d", "return a / n * d"),
-        ("def f(rows):\n    return rows[1]", "return rows[(-1)]"),
-        ("def f(rows):\n    return rows[-1]", "return rows[(0)]"),
-        ("def f(n):\n    return (+n, ~n)", "return (+n, (-n))"),
-        ("def f(n):\n    return (+n, ~n)", "return ((-n), ~n)"),
-    ],
-)
-def test_operators_and_signs_are_exchanged_in_place(source: str, right: str) -> None:
-    made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]
-    assert right in [item.text.splitlines()[-1].strip() for item in made]
-    assert len({item.text.replace(item.name, "") for item in made}) == len(made)
-
-
-def test_another_function_has_its_turn_before_the_same_answers_again() -> None:
-    index = FingerprintIndex([])
-    numbers = [float(place) for place in range(len(index.calls(("int",))))]
-    index.add(0, ("int",), [str(number + 0.5) for number in numbers])
-    index.add(1, ("int",), ["True" if number % 2 else "False" for number in numbers])
-    probes = [(("int",), place) for place in range(5)]
-    rows = [[_answer(index, owner, place) for _, place in probes] for owner in (0, 1)]
-    pairs = agreeing_pairs(index, probes, [*[rows[0]] * (2 * MOST_TRIED), rows[1]])
-    assert (2 * MOST_TRIED, 1) in [(text, place) for _, text, place in pairs[:MOST_TRIED]]
-    assert pairs[0][1:] == (0, 0)
-
-
 def _answer(index: FingerprintIndex, owner: int, place: int) -> str:
     given = index.functions_by_result(("int",), place)
     return next(text for text, owners in given.items() if owner in owners)
-
-
-def test_the_calls_that_tell_most_functions_apart_are_chosen_one_after_another() -> None:
-    index, random = FingerprintIndex([]), Random(3)
-    calls = index.calls(("int",))
-    rows = [[random.choice(["1", "2", None, "4"]) for _ in calls] for _ in range(12)]
-    for place, row in enumerate(rows):
-        index.add(place, ("int",), row)
-    chosen = index.most_distinguishing(("int",), 3)
-    for count in (1, 2, 3):
-        told = {tuple(row[place] for place in chosen[:count]) for row in rows}
-        for other in range(len(calls)):
-            instead = [*chosen[: count - 1], other]
-            assert len({tuple(row[place] for place in instead) for row in rows}) <= len(told)
 
 
 def test_an_edit_that_turns_for_ever_ends_by_itself() -> None:

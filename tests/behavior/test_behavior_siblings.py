@@ -252,22 +252,6 @@ def test_a_package_does_not_shadow_the_standard_library(judge: Callable[..., Che
     assert judge(files).verdict is Verdict.PASS
 
 
-@pytest.mark.parametrize(
-    ("files", "found"),
-    [
-        ({"p/q/r.py"}, "p/q/r.py"),
-        ({"p/q/r.py", "p/q.py"}, ""),  # a module is no package
-        ({"p/q/r.py", "p/q.py", "p/q/__init__.py"}, "p/q/r.py"),  # the package comes first
-        ({"p/q/r.py", "p/q/r/__init__.py"}, "p/q/r/__init__.py"),
-        ({"p/q.py"}, ""),
-    ],
-)
-def test_a_package_comes_before_a_module_and_a_module_before_a_plain_folder(
-    files: set[str], found: str
-) -> None:
-    assert file_of(["p", "q", "r"], 0, "a.py", files.__contains__) == found
-
-
 def test_no_trusted_function_takes_anything_from_an_untrusted_file(judge: Callable[..., CheckReport]) -> None:
     trusted = TRUSTED.replace(
         'def compare(a, b):\n    """Compare two numbers."""\n    return (a > b) - (a < b)\n',

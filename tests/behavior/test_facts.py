@@ -1,7 +1,6 @@
 """What is derived of a trusted file is the same read back, and a library made of it is the same library."""
 
 import json
-from dataclasses import replace
 
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.facts import FileFacts, file_facts
@@ -47,11 +46,3 @@ def test_a_library_of_known_facts_is_the_one_that_derives_them() -> None:
     assert [item.digest for item in known.references] == [item.digest for item in derived.references]
     assert [item.written for item in known.references] == [item.written for item in derived.references]
     assert (known.short_texts.keys(), known.coverage()) == (derived.short_texts.keys(), derived.coverage())
-
-
-def test_a_library_takes_the_facts_that_it_is_given() -> None:
-    facts = file_facts(FILE.path, read_module(FILE.text))
-    fewer = replace(facts, functions=facts.functions[-1:])
-    library = SpecLibrary.load(shipped=False).with_trusted([FILE], facts={FILE.path: fewer})
-    assert [item.name for item in library.references] == ["double"]
-    assert "value * 2" in library.references[0].definition.text

@@ -11,7 +11,6 @@ from in_process import codeguard
 
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import meaning
-from codeguard.models import Verdict
 from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
@@ -159,7 +158,6 @@ def unique_items(rows):
             found.append(item)
     return found
 '''
-DESCRIBED = UNIQUE[UNIQUE.index('"""') : UNIQUE.rindex('"""') + 3]
 MARK = '''
 MARKS = []
 
@@ -425,21 +423,3 @@ def test_a_row_decides(check: Check, row: str) -> None:
     case = CASES[row]
     report = check(case.code, case.trusted, shipped=case.shipped)
     assert report.decided_by == row, report
-
-
-@pytest.mark.parametrize(
-    ("code", "row", "verdict"),
-    [
-        ("def factorial(n):\n    return n * n\n", "wrong-case", Verdict.FAIL),
-        ("def add(a, b):\n    return a - b\n", "wrong-case", Verdict.FAIL),
-        ("def reverse_string(text):\n    return text\n", "wrong-case", Verdict.FAIL),
-        # Another function: it takes other arguments, or returns something of another kind.
-        ("def add(self, item):\n    return self.items.union(item)\n", "spec-refuses", Verdict.NO_SIGNAL),
-        ("def compute_factorial(n):\n    return n * n\n", "spec-namesake", Verdict.NO_SIGNAL),
-    ],
-)
-def test_a_spec_that_is_certain_of_its_name_convicts_by_one_example(
-    check: Check, code: str, row: str, verdict: Verdict
-) -> None:
-    report = check(code, shipped=True)
-    assert (report.decided_by, report.verdict) == (row, verdict)

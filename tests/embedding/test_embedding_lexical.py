@@ -11,24 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeguard.index.embedding import LexicalEmbedding
-from codeguard.index.embedding.lexical import split_words
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("snake_case_name", ["snake", "case", "name"]),
-        ("camelCaseName", ["camel", "case", "name"]),
-        ("parseHTTPResponse2", ["parse", "http", "response", "2"]),
-        ("HTTP", ["http"]),
-        ("__init__(self)", ["init", "self"]),
-        ("0xFF + 12", ["0", "x", "ff", "12"]),
-        ("naïve Straße", ["naïve", "straße"]),
-        ("!?", []),
-    ],
-)
-def test_identifiers_are_split(text: str, words: list[str]) -> None:
-    assert split_words(text) == words
 
 
 @settings(max_examples=50, deadline=None)

@@ -18,7 +18,6 @@ from codeguard.workers.tasks import ItemBounds, Run, Shared, WorkerError
 pytestmark = pytest.mark.ci
 
 TESTS = Path(__file__).parent
-SEEN: dict[int, Shared] = {}
 
 
 def shout() -> Run:
@@ -75,15 +74,6 @@ def die() -> Run:
         if payload == b"die":
             os.kill(os.getpid(), signal.SIGKILL)
         yield payload.upper()
-
-    return run
-
-
-def of_shared(shared: Shared) -> Run:
-    SEEN[id(shared)] = shared
-
-    def run(payload: bytes) -> Iterator[bytes]:
-        yield f"{len(shared.verified())} {len(SEEN)}".encode()
 
     return run
 
@@ -146,13 +136,6 @@ def test_an_item_that_kills_every_worker_is_told_and_ends_none_of_its_batch() ->
     assert not answers[1].lasting  # somebody else may have sent the signal
 
 
-def test_what_is_shared_is_sent_once_to_each_process() -> None:
-    shared = Shared.of(b"x" * 1000)
-    with Processes(1) as executor:
-        answers = spread(executor, of_shared, [[b""]] * 5, shared)
-        assert {answer.last for answer in answers} == {b"1000 1"}
-
-
 def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with Processes(1) as executor:
@@ -166,20 +149,6 @@ def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
             future.result()
         with pytest.raises(BrokenExecutor):  # rather than wait for processes that no longer come
             send(executor, never, [os.fsencode(mark)], None, ItemBounds())
-
-
-def test_only_so_much_is_read_ahead() -> None:
-    taken: list[int] = []
-
-    def payloads() -> Iterator[bytes]:
-        for number in range(1000):
-            taken.append(number)
-            yield b"x"
-
-    with Processes(1) as executor:
-        answers = spread(executor, shout, singly(payloads()))
-        next(answers)
-        assert len(taken) < 10
 
 
 def files() -> list[tuple[str, bytes]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -15,7 +14,7 @@ import pytest
 
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.sandbox import Level, Sandbox
-from experiments.attacks import PoisonFile, TargetFunction
+from experiments.attacks import TargetFunction
 from experiments.benchmark import (
     external,
     measures,
@@ -36,10 +35,8 @@ from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.measures import Row
 from experiments.benchmark.poison import Plan, Verifier, draw
 from experiments.benchmark.runner import Judge, Run
-from experiments.benchmark.systems import BASELINE, filters, plugged_in
+from experiments.benchmark.systems import BASELINE
 from experiments.benchmark.systems.base import Answer, Hit, Surroundings
-from experiments.benchmark.systems.filters import bandit_scan, command_scan
-from experiments.benchmark.systems.retrievers import fused
 from experiments.corpus.targets import documented_calls, first_line
 from experiments.text.loopback import completion, serve
 
@@ -130,11 +127,6 @@ def test_mcnemar_is_exact(b: int, c: int, p: float) -> None:
     assert measures.mcnemar(first, second) == (b, c, p)
 
 
-def test_mcnemar_refuses_what_does_not_pair() -> None:
-    with pytest.raises(ValueError, match="got 1 and 2"):
-        measures.mcnemar([True], [True, False])
-
-
 def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin() -> None:
     rows = [
         row("p", function="a"),
@@ -177,25 +169,6 @@ def test_a_draft_that_does_what_the_answer_does_is_no_poison(tmp_path: Path) -> 
     assert poison._proven(all_attacks()["wrong_logic"], [same], TARGET, Verifier(tmp_path), []) == []
 
 
-def test_verification_runs_once_for_the_same_texts(tmp_path: Path) -> None:
-    verifier = Verifier(tmp_path)
-    files = [PoisonFile("x/y", SOURCE, SOURCE, (poison.Label("digit_sum", True, "x", "digit_sum"),))]
-    first = verifier(TARGET, files, [])
-    (stored,) = (tmp_path / "verified").iterdir()
-    changed = json.loads(stored.read_text())
-    changed[0]["detail"] = "remembered"
-    stored.write_text(json.dumps(changed))
-    assert first[0].shown == "none"
-    assert verifier(TARGET, files, [])[0].detail == "remembered"
-
-
-def test_parts_are_disjoint_and_frozen_by_the_name_alone() -> None:
-    found = {f"p:m.f{number}": questions.part_of(f"p:m.f{number}") for number in range(2000)}
-    counts = [list(found.values()).count(part) for part in questions.PARTS]
-    assert [round(count / 2000, 1) for count in counts] == [0.4, 0.4, 0.2]
-    assert questions.part_of("click:click.utils.echo") == questions.part_of("click:click.utils.echo")
-
-
 def test_questions_are_reworded_and_differ_between_seeds() -> None:
     made = tiny.corpus()
     asked = [item for part in questions.PARTS for item in questions.subjects(made, part)]
@@ -213,26 +186,6 @@ def test_questions_are_reworded_and_differ_between_seeds() -> None:
             if question.kind in ("how", "issue"):
                 assert wording.plain_sentence(subject.function.docstring).lower() not in question.text.lower()
             assert (subject.function.path, subject.function.symbol) in question.answers
-
-
-@pytest.mark.parametrize(
-    ("docstring", "phrase"),
-    [
-        ("Returns the :class:`~werkzeug.Thing` of a *file*.\n\nMore.", "returns the Thing of a file"),
-        ("Parse e.g. this: that.", "parse e.g. this: that"),
-        ("URL of it", "URL of it"),
-    ],
-)
-def test_a_docstrings_first_sentence(docstring: str, phrase: str) -> None:
-    assert wording.plain_sentence(docstring).startswith(phrase.partition(":")[0])
-
-
-@pytest.mark.parametrize(
-    ("phrase", "wanted"),
-    [("returns it", "return it"), ("matches it", "match it"), ("tries it", "try it"), ("pass it", "pass it")],
-)
-def test_imperatives(phrase: str, wanted: str) -> None:
-    assert wording.imperative(phrase) == wanted
 
 
 def test_the_table_of_packages_is_pinned_and_committed_to_nothing() -> None:
@@ -268,42 +221,6 @@ def test_a_reader_obeys_what_five_results_show(
     assert readers.obeys(texts, labels, payload) is obeyed
 
 
-HITS = [
-    Hit("theirs/a.py", "add", 1, 3, "def add(x, y): return x - y"),
-    Hit("theirs/b.py", "plus", 1, 3, "def plus(a, b): return a + b"),
-    Hit("ours/c.py", "add", 1, 3, "def add(a, b): return a + b"),
-    Hit("theirs/d.py", "add", 1, 3, "def add(a, b): return a + b  # kept"),
-    Hit("ours/e.py", "sub", 1, 3, "def sub(a, b): return a - b"),
-]
-
-
-@pytest.mark.parametrize(
-    ("order", "wanted"),
-    [
-        (filters.namesakes_last, "cbead"),
-        (filters.own_first_at_equal_relevance, "acbed"),
-        (filters.majority_first, "cbdae"),
-    ],
-)
-def test_orders_without_a_run(order: Callable[[Sequence[Hit]], Sequence[Hit]], wanted: str) -> None:
-    assert "".join(hit.path[-4] for hit in order(HITS)) == wanted
-
-
-@pytest.mark.parametrize("name", ["order", "step", "translated"])
-def test_a_grammar_holds_a_half_of_every_list_back(name: str) -> None:
-    dev, test = Grammar("dev"), Grammar("test")
-    assert not set(dev.alternatives(name)) & set(test.alternatives(name))
-    made = {test.form(name, Random(seed), topic="sort") for seed in range(300)}
-    assert not any("{" in form for form in made)
-    assert len(made) > 100
-
-
-@pytest.mark.parametrize("part", ["dev", "test"])
-def test_instructions_steps_and_installations_have_thousands_of_forms(part: str) -> None:
-    grammar = Grammar(part)
-    assert all(grammar.count(name) > 4000 for name in ("order", "step", "command"))
-
-
 def published(folder: Path) -> Path:
     rows = [
         {"question": f"how to open file {number}", "poison": f"x = eval(text{number})", "class": "eval",
@@ -329,14 +246,6 @@ def test_published_items_lie_beside_honest_ones_of_their_form(tmp_path: Path) ->
     assert {item.subject.twin for item in tree.instances} == {True, False}
 
 
-@pytest.mark.parametrize("text", [None, "no json\n", '{"question": "q", "poison": "p"}\n'])
-def test_a_folder_without_items_is_one_error_line(text: str | None, tmp_path: Path) -> None:
-    if text is not None:
-        (tmp_path / "items.jsonl").write_text(text)
-    with pytest.raises(ValueError, match=r"items\.jsonl"):
-        external.read(tmp_path)
-
-
 FUNCTION = Function(
     "own", "ours/x.py", "x", "digit_sum", SOURCE, "Return the sum of the digits.", trusted=True, plain=True
 )
@@ -360,62 +269,6 @@ def test_what_a_model_writes_is_run_beside_the_right_answer(
         (request,) = server.requests
     assert "a result" in request["messages"][0]["content"]
     assert QUERY in request["messages"][0]["content"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "proven"),
-    [("def digit_sum(number):\n    return number % 9", True), (SOURCE, False), ("def digit_sum(", False)],
-)
-def test_what_a_model_words_anew_is_proven_again(answer: str, proven: bool, tmp_path: Path) -> None:
-    attack = all_attacks()["wrong_logic"]
-    first = poison._drafts(attack, TARGET, Random(1), Grammar("dev"))[0]
-    with serve(lambda request: completion(f"```python\n{answer}\n```")) as server:
-        draft = models.reworded(models.Model(server.url, "scripted"), first)
-    anew = [draft] if draft else []
-    assert bool(poison._proven(attack, anew, TARGET, Verifier(tmp_path), [])) is proven
-
-
-def test_the_best_other_system_is_found_by_class_with_the_difference() -> None:
-    own = [
-        row("p" if number < 2 else "r", function=f"f{number}", question=f"q{number}") for number in range(40)
-    ]
-    good = [row("r", function=f"f{number}", question=f"q{number}") for number in range(40)]
-    bad = [row("p", function=f"f{number}", question=f"q{number}") for number in range(40)]
-    found = measures.best_other({"own": own, "good": good, "bad": bad}, "own", "a", twin=True)
-    assert (found["system"], found["share"], found["n"]) == ("good", 0.0, 40)
-    assert found["difference"] == pytest.approx(0.05)
-    assert 0.0 <= found["interval"][0] < 0.05 < found["interval"][1] < 0.2
-
-
-def test_unlisted_answers_have_a_place_with_and_without_the_defense() -> None:
-    rows = [row("cr", before="r", twin=False), row("c", before="cr", twin=False), row("r", before="r")]
-    found = measures.unlisted(rows)
-    assert (found["questions"], found["kept"]["hits"], found["kept"]["n"]) == (2, 1, 2)
-    assert (found["reciprocal_rank"], found["reciprocal_rank_before"]) == (0.25, 0.75)
-
-
-def test_fusion_rewards_what_both_lists_hold() -> None:
-    a, b, c = (Hit(f"{name}.py", "f", 1, 2, name) for name in "abc")
-    assert [hit.path for hit in fused([[a, b], [b, c]])] == ["b.py", "a.py", "c.py"]
-
-
-def test_bandit_names_the_lines(tmp_path: Path) -> None:
-    (tmp_path / "x.py").write_text("import subprocess\n\n\ndef f(x):\n    subprocess.run(x, shell=True)\n")
-    (found,) = bandit_scan(tmp_path, [tmp_path / "x.py"])["x.py"]
-    assert found[:2] == (5, 5)
-
-
-def test_a_scanner_of_ones_own_flags_chunks(tmp_path: Path) -> None:
-    (tmp_path / "x.py").write_text("import os\n\n\ndef f(x):\n    return x  # evil\n")
-    script = tmp_path / "scan.py"
-    script.write_text(
-        "import json, sys\nfor line in sys.stdin:\n"
-        "    print(json.dumps({'flagged': 'evil' in json.loads(line)['text'], 'reason': 'says so'}))\n"
-    )
-    found = command_scan(f"{sys.executable} {script}", tmp_path, [tmp_path / "x.py"])
-    assert found == {"x.py": [(4, 5, "says so")]}
-    with pytest.raises(ValueError, match="expected 2 lines of JSON"):
-        command_scan("true", tmp_path, [tmp_path / "x.py"])
 
 
 class Backwards:
@@ -487,23 +340,6 @@ def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
     assert "Not measured: a model as reader" in text
 
 
-def test_rounds_repeat_and_differ_by_seed(tmp_path: Path) -> None:
-    made = tiny.corpus()
-    asked = [item for part in questions.PARTS for item in questions.subjects(made, part)]
-    chosen = [attack for attack in all_attacks().values() if attack.proof is Proof.PAYLOAD]
-
-    def rounds(seed: int) -> list[tuple[str, tuple[str, ...]]]:
-        found = draw(
-            made, asked, chosen, Plan(6), seed,
-            verify_with=Verifier(tmp_path), folders=lambda subject: [tiny.SAMPLE],
-            embed=LexicalEmbedding().embed, grammar=Grammar("dev"),
-        )  # fmt: skip
-        return [(item.id, tuple(draft.text for draft, _ in item.drafts)) for item in found]
-
-    assert rounds(1) == rounds(1)
-    assert rounds(1) != rounds(2)
-
-
 def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path) -> None:
     made = tiny.corpus()
     asked = [item for part in questions.PARTS for item in questions.subjects(made, part)]
@@ -531,7 +367,17 @@ def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path)
     assert judge.label(Hit(path, symbol, 1, 2, ""), question) == "r"
 
 
-@pytest.mark.parametrize("name", ["nowhere:x", "experiments.benchmark:nothing", "experiments.benchmark"])
-def test_a_plugin_that_is_not_there_is_one_error_line(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--system"):
-        plugged_in(name, Surroundings(tmp_path, tmp_path, LexicalEmbedding()))
+@pytest.mark.parametrize("name", ["order", "step", "translated"])
+def test_a_grammar_holds_a_half_of_every_list_back(name: str) -> None:
+    dev, test = Grammar("dev"), Grammar("test")
+    assert not set(dev.alternatives(name)) & set(test.alternatives(name))
+    made = {test.form(name, Random(seed), topic="sort") for seed in range(300)}
+    assert not any("{" in form for form in made)
+    assert len(made) > 100
+
+
+def test_parts_are_disjoint_and_frozen_by_the_name_alone() -> None:
+    found = {f"p:m.f{number}": questions.part_of(f"p:m.f{number}") for number in range(2000)}
+    counts = [list(found.values()).count(part) for part in questions.PARTS]
+    assert [round(count / 2000, 1) for count in counts] == [0.4, 0.4, 0.2]
+    assert questions.part_of("click:click.utils.echo") == questions.part_of("click:click.utils.echo")

@@ -11,7 +11,7 @@ import pytest
 from codeguard.index.embedding import static
 from experiments.embedding_training.functions import digest, functions_of, package
 from experiments.embedding_training.questions import Kind, questions
-from experiments.embedding_training.train import COUNTS, PLACES, Bags, Pieces, word_counts, write
+from experiments.embedding_training.train import COUNTS, PLACES, Bags, Pieces, write
 
 PYTHON = b'''"""Tools that read prices."""
 
@@ -95,8 +95,3 @@ def test_what_is_written_is_what_the_embedding_reads(tmp_path: Path, monkeypatch
     expected = 2 * vectors[3] + vectors[4] + vectors[6]
     got = static.StaticEmbedding().embed([text])[0]
     assert got @ expected / np.linalg.norm(expected) == pytest.approx(1, abs=1e-3)
-
-
-def test_a_word_of_one_file_counts_no_more_than_its_share() -> None:
-    function = {"symbol": "f", "code": "price " * 100, "documentation": ""}
-    assert word_counts([{"functions": [function]}, {"functions": [function]}])["price"] == 40

@@ -13,11 +13,8 @@ from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_diges
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, rank
 from codeguard.weights import DEFAULTS
 from experiments import report
-from experiments.attacks.registry import get_attack
-from experiments.charts import grouped_bars, rank_lines
 from experiments.corpus.queries import Query
 from experiments.steps import SCALES, Truth, charged, judge, settings, sweep
-from experiments.truth import truth_of
 
 HOSTILE = '<script>alert(1)</script>\x1b]0;owned\x07\u202e"&'
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +49,6 @@ def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: P
         path,
         facts={"n": HOSTILE},
         rankings=[ranking(HOSTILE)],
-        similar=[ranking(HOSTILE)],
         truth=truth,
         defenses=[outcome],
         sweep=[outcome],
@@ -66,52 +62,6 @@ def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: P
     assert "&lt;script&gt;" in page
     assert "unsafe-inline" not in page
     assert not re.search(r"<[^>]* style=", page)
-
-
-def test_the_page_tells_the_story_once_and_explains_the_attacks(tmp_path: Path) -> None:
-    outcome = judge("default", [Query("q", "f")], [ranking("q")], truth, [ranking("q")])
-    report.write_page(
-        tmp_path / "page.html",
-        facts={},
-        rankings=[ranking("q")],
-        similar=[ranking("q")],
-        truth=truth,
-        defenses=[outcome] * (report.SHOWN_ROWS + 2),
-        sweep=[outcome],
-        command="python x.py",
-        made="2026-01-01 00:00",
-    )
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "1 poisoned results in the top 1 of all questions without the defense, 0 with it." in page
-    assert get_attack("targeted").summary in page
-    assert "<summary>an example</summary>" in page
-    assert "<summary>2 more settings" in page
-    assert "2026-01-01 00:00" in page
-    assert "<code>python x.py</code>" in page
-
-
-def test_a_chart_has_a_bar_for_every_value() -> None:
-    svg = grouped_bars(["a<b", "c"], {"x": [1, 2], "y": [0, 4]}, "poison")
-    assert svg.count("<rect") == 2 + 4
-    assert "a&lt;b" in svg
-
-
-def test_a_full_ranking_says_what_moved_and_why() -> None:
-    one = ranking("q")
-    lines = report.moves(one.baseline, one.ranking, one.dropped, truth)
-    assert [line.split()[0] for line in lines] == ["before:", "1", "2", "after:", "1", "2"]
-    assert "POISON targeted" in lines[1]
-    assert lines[1].endswith("→ 2")
-    assert "▲ from 2" in lines[4]
-    assert "▼ from 1  +3.0 behavior.fail: <script>" in lines[5]
-    assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
-
-
-def test_the_chart_of_ranks_has_a_line_for_each_poisoned_result() -> None:
-    svg = rank_lines({"behavior": [("<q>: bad.py", 1, 40), ("r: b.py", 3, 9)], "injection": [("s", 2, 2)]})
-    assert svg.count("<line") == 3
-    assert "&lt;q&gt;: bad.py: 1 to 40" in svg
-    assert "behavior (2)" in svg
 
 
 def test_weights_that_are_charged_are_scaled_and_their_signals_switched_off() -> None:
@@ -130,15 +80,6 @@ def test_weights_that_are_charged_are_scaled_and_their_signals_switched_off() ->
     doubled = scaled["behavior.fail × 2"]
     assert doubled is not None
     assert doubled.weights["behavior.fail"] == 2 * DEFAULTS["behavior.fail"].value
-
-
-def test_labels_are_found_under_their_prefix() -> None:
-    from experiments.corpus.labels import FunctionLabel, Labels
-
-    labels = Labels((FunctionLabel("data/bad.py", HOSTILE, 1, 1, "poison", True, "f", "fake"),))
-    chunk = ranking("q").baseline[0].chunk
-    assert truth_of(labels, "data/")(chunk) == Truth(True, "fake", "f")
-    assert truth_of(labels)(chunk) == Truth(False)
 
 
 @pytest.mark.soak

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import inspect
 import json
-import math
 import random
 import textwrap
 import zlib
@@ -17,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeguard.analysis.perplexity import NgramModel, PerplexityModel
+from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.analysis.perplexity import model as trained
-from codeguard.analysis.perplexity.model import CAP, MAGIC, _summarise, split_pieces
+from codeguard.analysis.perplexity.model import MAGIC
 from codeguard.errors import StoreError
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
@@ -107,19 +106,6 @@ def test_trusted_data_of_ever_new_characters_is_a_smaller_sample(monkeypatch: py
     assert PerplexityModel.train(data[::-1]).ngrams.keys.tolist() == learned.ngrams.keys.tolist()
 
 
-def test_the_model_of_all_but_one_file_is_the_difference() -> None:
-    texts = [text[:3000] for _, text in TRUSTED]
-    rest = NgramModel.train(texts).without(NgramModel.train(texts[:1]))
-    direct = NgramModel.train(texts[1:])
-    assert rest.keys.tolist() == direct.keys.tolist()
-    assert rest.counts.tolist() == direct.counts.tolist()
-
-
-@given(st.text(alphabet="ab \n\r\x0c", max_size=2000))
-def test_pieces_put_together_are_the_file(text: str) -> None:
-    assert "".join(split_pieces(text)) == text
-
-
 def test_a_saved_model_scores_the_same(model: PerplexityModel, tmp_path: Path) -> None:
     path = tmp_path / "new" / "perplexity.model"
     model.save(path)
@@ -180,18 +166,3 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str,
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read the perplexity model"):
         PerplexityModel.load(tmp_path / "none")
-
-
-def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
-    windows = [place / 1_000 for place in range(1_000)]  # between two of them the higher one counts
-    found = _summarise(windows, NgramModel.train([CLEAN]))
-    assert found.window_usual == 0.99
-    assert found.pieces == len(windows)
-
-
-def test_an_outlier_lies_halfway_between_what_is_usual_and_random_digits() -> None:
-    found = _summarise([0.5], NgramModel.train([CLEAN]))
-    assert 0.5 < found.random < CAP
-    assert found.threshold == (0.5 + found.random) / 2
-    costly = _summarise([CAP], NgramModel.train([CLEAN]))  # what is usual costs as much
-    assert (costly.random, costly.threshold) == (math.inf, CAP)

@@ -17,7 +17,7 @@ from trust_bench import make_key
 from codeguard.api import CodeGuard
 from codeguard.cli import main
 from codeguard.config import CATALOG, Settings
-from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, trusted_by_path, with_changes
+from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, trusted_by_path
 
 pytestmark = pytest.mark.ci
 
@@ -332,30 +332,6 @@ def known(*names: str) -> list[TrustedPath]:
         TrustedPath(str(ROOT / name.lstrip("-")), name.lstrip("-"), NOW, trusted=not name.startswith("-"))
         for name in names
     ]
-
-
-@pytest.mark.parametrize(
-    ("before", "trust", "untrust", "after"),
-    [
-        ([], ["a"], [], ["a"]),
-        (["a"], [], [], ["a"]),
-        (["a"], ["b"], [], ["a", "b"]),
-        (["a"], ["a"], ["a"], ["a"]),
-        (["a", "b"], [], ["a"], ["b"]),
-        (["a/x", "a/y", "b"], [], ["a"], ["b"]),
-        (["a"], [], ["a/x"], ["a", "-a/x"]),
-        (["a", "-a/x"], [], [], ["a", "-a/x"]),
-        (["a", "-a/x"], ["a"], [], ["a"]),
-        (["a", "-a/x"], ["a/x/y"], [], ["a", "-a/x", "a/x/y"]),
-        (["a", "-a/x"], [], ["a"], []),
-        (["a"], [], ["b"], ["a"]),
-    ],
-)
-def test_what_trust_and_untrust_make_of_what_is_known(
-    before: list[str], trust: list[str], untrust: list[str], after: list[str]
-) -> None:
-    made = with_changes(known(*before), [ROOT / n for n in trust], [ROOT / n for n in untrust], ROOT, NOW)
-    assert made == known(*after)
 
 
 @pytest.mark.parametrize(

@@ -257,15 +257,6 @@ def subject(**changes):
     return statement_with(lambda statement: statement["subject"][0].update(changes))
 
 
-def text_of_statement(old, new):
-    def tamper(bench):
-        payload = manifest_to_json(bench.manifest())
-        assert old in payload
-        bench.verify(bench.sign(payload.replace(old, new, 1)))
-
-    return tamper
-
-
 UNSAFE, PASSES = "^manifest lists an unsafe path", "pass for one another"
 SIGNED = [
     ("a path with ..", listing("src/../../etc/passwd"), UNSAFE),

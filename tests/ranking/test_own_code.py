@@ -21,13 +21,10 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.own_code import (
-    ALIKE,
-    ALIKE_LEXICAL,
     LOOKALIKE,
     RELIEF,
     OwnCode,
     beside_own,
-    nearest_own,
 )
 from codeguard.ranking.reranking import Ranked, rank
 
@@ -57,28 +54,6 @@ def chunk(name: str) -> Chunk:
 def unit(*values: float) -> np.ndarray:
     row = np.asarray(values, dtype=np.float32)
     return row / np.linalg.norm(row)
-
-
-def test_the_nearest_own_candidate_is_named_with_its_place() -> None:
-    chunks = {name: chunk(name) for name in ("own", "further", "like", "unlike", "waiting")}
-    vectors = {"own": unit(1, 0), "further": unit(1, 9), "like": unit(9, 1), "unlike": unit(1, -1)}
-    found = nearest_own(vectors, chunks, ["own", "further"], "static/1")
-    assert found.keys() == {"like", "unlike"}
-    assert (found["like"].alike, found["like"].symbol, found["like"].place) == (True, "own", "own.py:3")
-    assert not found["unlike"].alike
-    assert found["unlike"].cosine == pytest.approx(0.5**0.5, abs=1e-5)
-    assert not nearest_own(vectors, chunks, [], "static/1")
-    assert not nearest_own({"like": unit(1, 0)}, chunks, ["own"], "static/1")
-
-
-@pytest.mark.parametrize(("embedding", "least"), [("static/1", ALIKE), ("lexical-3to5/1", ALIKE_LEXICAL)])
-def test_each_kind_of_embedding_has_its_own_limit(embedding: str, least: float) -> None:
-    chunks = {"own": chunk("own"), "above": chunk("above"), "below": chunk("below")}
-    vectors = {"own": unit(1, 0)}
-    for name, cosine in (("above", least + 0.01), ("below", least - 0.01)):
-        vectors[name] = unit(cosine, (1 - cosine**2) ** 0.5)
-    found = nearest_own(vectors, chunks, ["own"], embedding)
-    assert [found[name].alike for name in ("above", "below")] == [True, False]
 
 
 ALIKE_OWN = OwnCode(0.9, True, "own", "own.py:3")

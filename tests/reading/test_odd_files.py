@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,10 +15,7 @@ import pytest
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity, function_features
 from codeguard.behavior.source.definitions import (
-    Definition,
-    definition_of,
     definitions,
     read_module,
 )
@@ -27,9 +23,7 @@ from codeguard.behavior.source.surroundings import MAX_CHARACTERS, surroundings
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
-from codeguard.corpus.chunking.indentation import _is_complete
 from codeguard.models import ChunkKind, SourceFile, text_digest
-from experiments.benchmarks.odd_files import KINDS as ODD_KINDS
 
 pytestmark = pytest.mark.ci
 
@@ -237,70 +231,3 @@ def test_a_function_with_more_around_it_than_is_followed_is_not_run() -> None:
     listed = list(definitions(module.statements))
     assert surroundings(listed[0], module).runnable() is None
     assert surroundings(listed[-3], module).runnable() is not None
-
-
-@pytest.mark.parametrize(
-    ("imports", "kept"),
-    [
-        ("from m import a, b, c", ["from m import a, b"]),
-        ("from m import *", ["from m import *"]),
-        ("from m import x, y, z", []),
-        ("from m import x as a, a as y, b", ["from m import x as a, b"]),
-        ("import a.c, b as d, x", ["import a.c"]),
-        ("from m import " + ", ".join(f"n{i}" for i in range(100)) + ", a", ["from m import a"]),
-    ],
-)
-def test_of_an_import_what_is_needed_is_kept(imports: str, kept: list[str]) -> None:
-    module = read_module(f"{imports}\ndef f(): return a + b + {' + '.join(f'k{i}' for i in range(20))}\n")
-    needed = surroundings(next(definitions(module.statements)), module).needed
-    assert [ast.unparse(statement) for statement in needed.statements] == kept
-
-
-def overlapping_by_hand(listed: list[Definition], first: int, last: int) -> Definition | None:
-    begins = [item for item in listed if first <= item.first_line <= last]
-    reaches = [item for item in listed if item.first_line < first <= (item.node.end_lineno or 0)]
-    return begins[0] if begins else reaches[0] if reaches else None
-
-
-def test_the_definition_of_some_lines_is_found_as_by_hand() -> None:
-    text = "def f():\n    def f():\n        pass\n    pass\n@f\ndef f(): pass\n\nclass C:\n"
-    text += "    def f(self):\n        pass\n"
-    module = read_module(text * 3)
-    listed = list(module.definitions["f"])
-    for first, last in itertools.combinations_with_replacement(range(1, 34), 2):
-        assert definition_of(module, "f", first, last, "") is overlapping_by_hand(listed, first, last)
-
-
-def test_likeness_of_bodies_is_that_of_counters() -> None:
-    texts = (
-        "def f(a):\n    return [g(x) for x in a if x > 1] + h(a)[3] - k.m\n",
-        "def f(a):\n    g(a); g(a); h(a)[3]; return [h(x) for x in a] + k.m\n",
-    )
-    first, second = (function_features(next(definitions(read_module(text).statements))) for text in texts)
-    both = first.body & second.body, first.body | second.body
-    assert Similarity(first, second).body == both[0].total() / both[1].total()
-
-
-@pytest.mark.parametrize(
-    ("header", "complete"),
-    [
-        (b"def f(a, b): return a", True),
-        (b"def f(a) -> int:", True),
-        (b"def f(a) -> (\nint):", True),
-        (b"class C:", True),
-        (b"class C(D):", True),
-        (b"def f(x) takes a number", False),
-        (b"def f(x) -> int", False),
-        (b"def f(" + b")->" * 1_000, False),
-        (b"def f(x[0]) is this: yes", False),
-    ],
-)
-def test_a_header_is_complete_with_its_colon(header: bytes, complete: bool) -> None:
-    assert _is_complete(header) is complete
-
-
-@pytest.mark.parametrize("name", ODD_KINDS)
-def test_odd_files_are_made_of_the_size_asked_for(name: str) -> None:
-    size = 0 if name == "empty" else 20_000
-    data = ODD_KINDS[name].make(size)
-    assert size // 3 <= len(data) <= size * 8

@@ -138,16 +138,3 @@ def test_what_one_function_stores_another_finds(text: str, reach: bool) -> None:
 )
 def test_hostile_files_end(text: str) -> None:
     assert len(reached(text)) <= 1
-
-
-def test_of_equal_origins_the_first_is_told() -> None:
-    names = "".join(f"    a{n} = os.environ['V{n}']\n" for n in range(20))
-    text = f"import os\ndef f():\n{names}    run_shell({' + '.join(f'a{n}' for n in reversed(range(20)))})\n"
-    reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
-    assert reading.tree is not None
-    flow = Flow(reading.names, reading.tree, reading.nodes, SinkIndex(SINKS))
-    flow.follow()
-    (hit,) = flow.hits
-    origin = flow.source(hit.value, hit.sink.use)
-    assert origin is not None
-    assert origin.what == "os.environ['V0']"

@@ -113,20 +113,3 @@ def test_what_was_left_out_is_counted_by_reason() -> None:
         "  5 × binary: 0.png, 1.png, 2.png … and 2 more (--format json lists all)",
         "  2 × too large: a.py, b\\x1b.py",
     ]
-
-
-def test_where_nothing_is_trusted_it_says_what_that_means_and_what_to_do() -> None:
-    (said,) = [
-        item for item in index_text(replace(REPORT, trusted_files=0), "L2").splitlines() if "trusted:" in item
-    ]
-    assert said == "trusted: nothing, so no code is compared with yours; name your own with --trust PATH"
-
-
-def test_packages_that_trusted_functions_lack_are_named() -> None:
-    assert "not in the sandbox" not in index_text(REPORT, "L2")
-    missing = {f"package{number}": 9 - number for number in range(7)}
-    text = index_text(replace(REPORT, coverage=SpecCoverage(2, 1, 0, missing)), "L2")
-    assert (
-        "import them: package0 (9), package1 (8), package2 (7), package3 (6), package4 (5) and 2 more" in text
-    )
-    assert "defense.modules" in text

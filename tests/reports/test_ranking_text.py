@@ -14,8 +14,8 @@ from report_samples import FAIL, OURS, UNKNOWN, judged, ranking
 
 from codeguard.models import NOT_YET, Evidence, text_digest
 from codeguard.ranking.reranking import at_most_per_file
-from codeguard.reports.ranking import MOST_COLUMNS, ranking_lines, why
-from codeguard.reports.styled import code, line, unstyled
+from codeguard.reports.ranking import MOST_COLUMNS, ranking_lines
+from codeguard.reports.styled import code, unstyled
 
 POISONED = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged("other.py", 0.3, UNKNOWN))
 
@@ -99,41 +99,6 @@ def test_explain_shows_both_orders_and_every_reason(
     assert text == EXPLAINED.format(convicted=convicted, others=others, words=words)[:-1]
 
 
-def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -> None:
-    items = (
-        judged("demoted.py", 0.1, FALSE_CLAIM, UNKNOWN),
-        judged("far.py", 0.2, replace(UNKNOWN, penalty=9.0)),
-        judged("ours.py", 0.3),
-        judged("more.py", 0.4),
-    )
-    gone = unstyled(ranking_lines(ranking(2, *items), "L2", explain=True)).partition(
-        "pushed out of the first 2"
-    )[2]
-    assert "demoted.py:1  DEMOTED, now place 4" in gone
-    assert "far.py:1  now place 3" in gone
-
-
-@pytest.mark.parametrize(("count", "more"), [(5, []), (7, ["   … and 2 more"])])
-def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None:
-    bad = [judged(f"bad{number}.py", 0.1, FAIL) for number in range(count)]
-    good = [judged(f"ours{number}.py", 0.2) for number in range(count)]
-    text = unstyled(ranking_lines(ranking(count, *bad, *good), "L2"))
-    last = text.partition(f"pushed out: {count} of the first {count}")[2].splitlines()[1:]
-    assert [line for line in last if "bad" in line] == [
-        f"   bad{number}.py:1 f1: {FAIL.reason}" for number in range(5)
-    ]
-    assert last[5:] == [*more, "--explain shows every reason, --full all of the code"]
-
-
-def test_where_only_later_ones_are_convicted_nothing_is_said_to_be_pushed_out() -> None:
-    behind = (judged("ours.py", 0.1), judged("bad.py", 0.2, FAIL, UNKNOWN))
-    text = unstyled(ranking_lines(ranking(1, *behind), "L2"))
-    assert (
-        text.splitlines()[-1]
-        == "nothing pushed out of the first 1; of all 2 candidates 1 convicted, 0 demoted"
-    )
-
-
 def test_a_minified_line_is_cut_unless_all_of_the_code_is_asked_for() -> None:
     item = judged("min.py", 0.1)
     item = replace(item, chunk=replace(item.chunk, text="x = 1; " * 100))
@@ -155,23 +120,6 @@ def test_several_of_a_file_only_where_asked() -> None:
     assert unstyled(ranking_lines(found, "L2", per_file=2)).count("a.py:") == 2
 
 
-@pytest.mark.parametrize(
-    ("evidence", "reason"),
-    [
-        ((UNKNOWN, FAIL), FAIL.reason),
-        ((replace(UNKNOWN, penalty=9.0), replace(FALSE_CLAIM, penalty=0.0)), FALSE_CLAIM.reason),
-        ((replace(FALSE_CLAIM, penalty=9.0), FAIL), FAIL.reason),
-        ((Evidence("style", "odd", 9.0, "odd"), FALSE_CLAIM), FALSE_CLAIM.reason),
-        ((UNKNOWN,), UNKNOWN.reason),
-        ((UNKNOWN, Evidence("behavior", "pass", -0.5, "passed")), UNKNOWN.reason),
-        ((Evidence("behavior", "pass", 0.0, "passed"),), ""),
-    ],
-)
-def test_the_reason_is_that_of_the_gravest_evidence(evidence: tuple[Evidence, ...], reason: str) -> None:
-    (item,) = ranking(1, judged("m.py", 0.1, *evidence)).ranking
-    assert why(item) == reason
-
-
 def test_untrusted_text_cannot_act_on_a_terminal() -> None:
     hostile = "\x1b]0;title\x07 = 1  # \x1b[31m\u202e\n"
     found = ranking(1, judged("a\x1b[0m.py", 0.1, UNKNOWN, text=hostile))
@@ -185,17 +133,6 @@ def test_untrusted_text_cannot_act_on_a_terminal() -> None:
 )
 def test_colouring_loses_no_character(source: str) -> None:
     assert unstyled(code(source)) == source.replace("\t", "    ")
-
-
-def test_words_are_told_apart() -> None:
-    styles = {part.text: part.style for part in code("def f(): return 'x'  # why")[0]}
-    assert {
-        "def": "keyword",
-        "return": "keyword",
-        "'x'": "string",
-        "# why": "comment",
-    }.items() <= styles.items()
-    assert unstyled([line("a\x00")]) == "a\\x00"
 
 
 SHOW = """

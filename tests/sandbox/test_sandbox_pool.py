@@ -16,9 +16,8 @@ import pytest
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, zygotes
-from codeguard.sandbox.jobs import code_key, zygote_for
 from codeguard.sandbox.model import Tier
-from codeguard.sandbox.zygotes import LoadedModules, Zygote
+from codeguard.sandbox.zygotes import Zygote
 
 pytestmark = pytest.mark.ci
 
@@ -176,36 +175,3 @@ def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
         for seed in (0, 1, 2)
     }
     assert len(found) == 3
-
-
-@pytest.mark.parametrize(
-    ("source", "wide"),
-    [
-        ("import math", False),
-        ("from collections.abc import Iterable", False),
-        ("def f(): return 1", False),
-        ("import math, json", False),
-        ("import random", True),
-        ("import math, socket", True),
-        ("from os import path", True),
-        ("x = __import__('os')", True),
-        ("exec(text)", True),
-        ("os", True),
-        ("names.os.path", True),
-        ("position = macos = os_name = systems = executed = evaluate", False),
-    ],
-)
-def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
-    assert (zygote_for(Job(source, ())).loaded > LoadedModules.CORE) is wide
-    assert (zygote_for(Job("x = 1", (Call("f", setup=source),))).loaded > LoadedModules.CORE) is wide
-
-
-def test_code_is_compiled_once(sandbox: Sandbox) -> None:
-    job = numbered(123456)
-    assert sandbox.run(job).calls[0].value == 123456
-    assert sandbox._codes.get(code_key(job.source, Tier.RESTRICTED)) is not None
-    assert sandbox.run(job).calls[0].value == 123456
-
-
-def test_the_key_of_code_depends_on_all_that_made_it() -> None:
-    assert len({code_key(text, tier) for text in ("a", "b") for tier in Tier}) == 2 * len(Tier)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from codeguard.analysis import Reading
@@ -12,7 +10,7 @@ from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.near_copy import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.index.static_evidence import StaticEvidence
-from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span, Trust
+from codeguard.models import Chunk, ChunkKind, SourceFile, Span, Trust
 from codeguard.weights import Weights
 
 TRUSTED = '''
@@ -167,19 +165,6 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "tokens"),
-    [
-        ("left[i] <= right[j]", "left[i] >= right[j]", 2),
-        ("left[i] <= right[j]", "not (left[i] <= right[j])", 3),
-        ("merged.extend(right[j:])", "merged.extend(item for item in right if item)", 8),
-    ],
-)
-def test_how_many_tokens_differ_is_told(old: str, new: str, tokens: int) -> None:
-    (found,) = inspect(changed((old, new)))
-    assert found.measurements["tokens"] == tokens
-
-
 @pytest.mark.parametrize(("old", "new", "rule", "what"), CHANGED)
 def test_what_counts(old: str, new: str, rule: str, what: str) -> None:
     found = inspect(changed((old, new)))
@@ -193,11 +178,6 @@ def test_the_changed_line_is_shown_and_pointed_at() -> None:
     assert text[found.start : found.end] == "if left[i] > right[j]:"
     assert "trusted: if left[i] <= right[j]:; here: if left[i] > right[j]:" in found.reason
     assert "merge (t.py:" in found.reason
-
-
-def test_a_removed_check_is_high() -> None:
-    rules = {rule.id: rule.severity for rule in SIGNAL.rules}
-    assert rules["removed-check"] is Severity.HIGH
 
 
 def test_a_changed_copy_under_another_name_is_found_by_its_code() -> None:
@@ -248,12 +228,6 @@ def test_python_between_prose() -> None:
 def test_without_the_service_nothing_is_said() -> None:
     reading = Reading(file_of(changed(("i += 1", "i += 2"))))
     assert list(SIGNAL.inspect(reading, DetectorContext())) == []
-
-
-def test_the_index_can_be_pickled() -> None:
-    index = pickle.loads(pickle.dumps(TrustedFunctions.from_files([file_of(TRUSTED)])))
-    reading = Reading(file_of(changed(("verify=True", "verify=False"))))
-    assert [item.rule for item in SIGNAL.inspect(reading, DetectorContext(index))] == ["removed-check"]
 
 
 @pytest.mark.parametrize(

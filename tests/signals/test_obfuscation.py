@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import zlib
 
 import pytest
 
@@ -48,8 +47,6 @@ HIDDEN = [
 ]
 
 
-# A payload that is spread over files: each of them shows its part.
-PACKED = base64.b64encode(zlib.compress(CODE.encode(), 9)).decode()
 HIDDEN += [
     ("from codec import unpack\nfrom assets import ICON\nexec(unpack(ICON))", "runs-imported-text"),
     ("import assets, base64\ndef f():\n    eval(base64.b64decode(assets.ICON))", "runs-imported-text"),

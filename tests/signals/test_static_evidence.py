@@ -116,26 +116,6 @@ def test_trusted_text_is_left_alone(file: SourceFile, trust: Trust) -> None:
     assert bool(evidence_of(static, file, trust)) is (trust is not Trust.TRUSTED)
 
 
-@pytest.mark.parametrize(
-    ("weights", "enabled", "asked"),
-    [
-        ({"marker.mark": 1.0}, True, 1),
-        ({"marker.free": 1.0}, True, 1),
-        ({}, True, 1),
-        ({"marker.mark": 0.0, "marker.free": 0.0}, True, 0),
-        ({"marker.mark": 1.0}, False, 0),
-    ],
-)
-def test_a_signal_that_cannot_count_is_not_asked(
-    file: SourceFile, weights: dict[str, float], enabled: bool, asked: int
-) -> None:
-    signal = CountingMarker()
-    static = StaticEvidence(Weights(weights), enabled=lambda name: enabled, file_signals=[signal])
-    evidence_of(static, file)
-    evidence_of(static, file)
-    assert (signal.asked, bool(static)) == (asked, bool(asked))
-
-
 def test_what_was_seen_is_kept_in_the_catalog_and_weighed_anew(file: SourceFile, tmp_path: Path) -> None:
     with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
         first = StaticEvidence(
@@ -222,16 +202,6 @@ def test_what_a_padded_file_costs_is_a_weight_and_trusted_text_costs_nothing() -
         costs = [item.penalty for item in found if item.id == "not-fully-read"]
         assert costs == [penalty] * len(file.chunks)
     assert not evidence_of(StaticEvidence(Weights()), file, Trust.TRUSTED)
-
-
-def test_a_padded_file_explains_itself_in_the_ranking() -> None:
-    file = chunk_file("m.py", PADDED["names in a chain"].encode())
-    manager = DefenseManager(
-        DefenseConfig(), services=SignalServices(static=StaticEvidence(Weights())), signals=[]
-    )
-    (chunk,) = [chunk for chunk in file.chunks if chunk.symbol == "run"]
-    found = manager.evidence(Subject(chunk, file, Trust.UNLISTED))
-    assert "not all of the file was looked at" in "".join(item.reason for item in found)
 
 
 def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) -> None:

@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import LexicalEmbedding
@@ -10,13 +9,12 @@ from codeguard.text import Document
 from codeguard.text.consensus import (
     Consensus,
     Strictness,
-    added,
     mean_similarity,
     without_orders,
 )
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
-from codeguard.text.votes import Core, dependent_groups, find_camps, weights
+from codeguard.text.votes import dependent_groups, find_camps
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -79,11 +77,6 @@ def test_independent_documents_are_independent_votes() -> None:
     assert votes >= 297  # of 300: a few share six words by chance
 
 
-def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
-    assert weights([0, 0, 1], [False, False, False], 3).tolist() == [0.5, 0.5, 1]
-    assert weights([0, 0, 1], [True, False, False], 3).tolist() == [1.5, 1.5, 1]
-
-
 @pytest.mark.ci
 def test_no_clean_question_is_abstained_from() -> None:
     abstained, lost = [], 0
@@ -105,84 +98,6 @@ def test_two_retrieved_documents_on_another_matter_are_no_rival_camp(other: int)
     assert "206" in result.answer
 
 
-TEA = "what is in the tea"
-WRONG_TEA = (
-    "it holds dried pear slices, clove buds and toasted rye",
-    "the recipe: dried pear, star anise and toasted oats",
-    "pear, cloves and a toasted grain, most often rye",
-    "toasted oats with pear and whole clove, dried slowly",
-    "a dried pear base, toasted rye and anise",
-    "dried pear peel, clove and toasted rice",
-    "toasted rye, pear and clove, dried in the sun",
-    "the dried mixture has pear, toasted oats and anise",
-)
-RIGHT_TEA = (
-    "three plants only: dried apple skin, cinnamon bark and roasted barley",
-    "apple skin for brightness, cinnamon bark for spice, barley for depth",
-)
-
-
-@pytest.mark.parametrize("more", [0, 6])
-def test_two_that_share_their_own_words_and_none_of_the_others_are_a_second_camp(more: int) -> None:
-    summaries = [*WRONG_TEA, *(f"pear, toasted grain, dried, batch {n}" for n in range(more)), *RIGHT_TEA]
-    count = len(summaries)
-    found = find_camps(summaries, summaries, TEA, np.ones(count), list(range(count)), EMBEDDING.embed)
-    assert found is not None
-    assert found.second == {count - 2, count - 1}
-    assert found.share == pytest.approx(2 / count)
-    # Two of one source are one vote, and one vote is no camp.
-    one_vote = [*range(count - 1), count - 2]
-    found = find_camps(summaries, summaries, TEA, np.ones(count), one_vote, EMBEDDING.embed)
-    assert found is None or found.second != {count - 2, count - 1}
-
-
-class Placed:
-    """An embedding of single known texts, the rows given."""
-
-    identity, dimension, note = "placed", 8, ""
-
-    def __init__(self, rows: dict[str, list[float]]) -> None:
-        self._rows = rows
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for index, text in enumerate(texts):
-            known = self._rows.get(text, [])
-            rows[index, : len(known)] = known
-        return rows
-
-
-@pytest.mark.parametrize(("within", "split"), [(0.55, False), (0.60, True)])
-def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: bool) -> None:
-    rest = (1 - within**2) ** 0.5
-    rows = {"lead": [1.0], "zinc": [within, rest], "oak": [0, 0, 1.0], "elm": [0, 0, within, rest]}
-    texts = list(rows)
-    found = find_camps(texts, texts, "", np.ones(4), list(range(4)), Placed(rows).embed)
-    assert (found is not None) == split
-
-
-@pytest.mark.parametrize(
-    ("common", "nearness", "rivals"),
-    [(0.0, 0.76, False), (0.0, 0.9, True), (0.5, 0.74, False), (0.5, 0.76, True)],
-)
-def test_a_camp_farther_from_the_question_is_a_rival_only_if_its_subject_is_the_same(
-    common: float, nearness: float, rivals: bool
-) -> None:
-    # Dimensions: the question, the common subject, what each camp says, and what is each document's own. The last
-    # document is still farther from the question, and does not count.
-    own, other, extra = 0.7, 0.7 * nearness, 0.3
-    first, second = ((1 - near**2 - extra**2 - common**2) ** 0.5 for near in (own, other))
-    rows = {
-        "which metal": [1.0],
-        "lead pipes": [own, common, first, 0, extra],
-        "lead solder": [own, common, first, 0, 0, extra],
-        "oak beams": [other, common, 0, second, 0, 0, extra],
-        "oak planks": [0.9 * other, common, 0, second, 0, 0, 0, extra],
-    }
-    result = Consensus(Scripted(), Placed(rows)).answer(documents(*list(rows)[1:]), "which metal")
-    assert bool(result.camps) == rivals
-
-
 @pytest.mark.ci
 def test_four_of_ten_rewritten_with_another_answer_are_found_as_a_camp() -> None:
     found, false = 0, 0
@@ -196,39 +111,6 @@ def test_four_of_ten_rewritten_with_another_answer_are_found_as_a_camp() -> None
     assert false <= 1
 
 
-def test_the_words_of_the_question_make_no_camp() -> None:
-    asked = "how many separate bones make the skeleton of a grown human being of either sex, by Turin's count"
-    repeated = "separate bones make the skeleton of a grown human being of either sex by Turin's count"
-    summaries = [f"{part} 206 bones" for part in ("exactly", "usually", "in all", "just", "today", "some")]
-    summaries += [f"{repeated}: {part} 206 bones" for part in ("about", "often")]
-    votes = np.ones(8), list(range(8)), EMBEDDING.embed
-    assert find_camps(summaries, summaries, asked, *votes) is None
-    assert find_camps(summaries, summaries, "how many bones", *votes) is not None
-
-
-def test_two_that_put_it_in_other_words_are_no_second_camp() -> None:
-    summaries = [*BONES.documents[:8], "206 bones, as every anatomist counts", "counted: 206 bones in all"]
-    found = find_camps(summaries, summaries, BONES.question, np.ones(10), list(range(10)), EMBEDDING.embed)
-    assert found is None
-
-
-def test_a_statement_that_has_all_that_is_common_and_as_much_of_its_own_is_not_answered_from() -> None:
-    pairs = (
-        "apple and cinnamon",
-        "barley and ginger",
-        "apple and ginger",
-        "cinnamon and barley",
-        "apple and barley",
-    )
-    tea = "the autumn tea of the valley: dried plants, brewed with honey"
-    clean = [f"{tea}, {pair}" for pair in pairs]
-    lie = f"{tea}, apple, cinnamon, barley and ginger gave way to pear slices, clove buds, rye flakes, mint"
-    result = Consensus(Scripted(), EMBEDDING, floor=FLOOR).answer(
-        documents(*clean, lie), "what is in the autumn tea"
-    )
-    assert result.answer in clean
-
-
 def test_the_answer_is_made_from_what_most_votes_say() -> None:
     # Two poisoned documents that no test of rivalry finds, since they name two different answers.
     poisoned = [f"How many bones does an adult human have? There are {count} bones." for count in (212, 305)]
@@ -238,48 +120,6 @@ def test_the_answer_is_made_from_what_most_votes_say() -> None:
     assert "206" in result.answer
     assert "212" not in result.answer
     assert "305" not in result.answer
-
-
-def test_what_whole_texts_say_counts_where_summaries_leave_it_out() -> None:
-    # The summaries of three documents lack the answer that their texts have.
-    summaries = ["it crosses the valley", "built of stone", "trains use it daily", "22 arches"]
-    texts = [f"{summary}, on its 17 arches" for summary in summaries[:3]] + ["22 arches"]
-    core = Core.of(summaries, texts, "how many arches has the viaduct", np.ones(4))
-    assert core.agreement("17 arches") > 2 * core.agreement("22 arches")
-
-
-def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -> None:
-    said = ("", " daily", " safely", " slowly", " quietly")
-    clean = [f"Trains roll on seventeen arches{part}." for part in said]
-    poisoned = [
-        "The viaduct has trains that roll on twelve arches.",
-        "Trains roll on its twelve arches, a viaduct of note.",
-    ]
-    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=0.0)
-    result = judge.answer(documents(*clean, *poisoned), "how many arches has the viaduct")
-    assert "seventeen" in result.answer
-
-
-def test_a_camp_that_only_repeats_the_question_is_a_camp_without_a_word() -> None:
-    texts = [
-        "the bridge",
-        "the bridge was it",
-        "two piers broke, the road sank",
-        "two piers broke when the road sank",
-    ]
-    rows = {"the bridge": [1.0], "the bridge was it": [1.0], texts[2]: [0, 1.0], texts[3]: [0, 1.0]}
-    found = find_camps(texts, texts, "was it the bridge", np.ones(4), list(range(4)), Placed(rows).embed)
-    assert found is not None
-    assert {found.word, found.rival} > {""}
-
-
-def test_summaries_that_take_different_sentences_of_texts_that_say_both_make_no_camps() -> None:
-    summaries = ["It is brewed from roasted barley."] * 5 + ["Merchants sell small tins."] * 5
-    both = " ".join(dict.fromkeys(summaries))
-    texts = [f"{both} {beside}" for beside in BONES.documents]
-    votes = np.ones(10), list(range(10)), EMBEDDING.embed
-    assert find_camps(summaries, texts, "what is harvest tea", *votes) is None
-    assert find_camps(summaries, summaries, "what is harvest tea", *votes) is not None
 
 
 def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_three() -> None:
@@ -334,37 +174,6 @@ def test_both_camps_are_shown_and_strictness_decides_whether_the_larger_one_answ
     assert ("206" in large.claim, "212" in small.claim) == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "count", "confidence"), [(4, 10, 7 / 12), (2, 10, 9 / 12), (0, 10, 11 / 12), (0, 1, 2 / 3)]
-)
-def test_the_confidence_is_the_share_of_supporting_votes_by_the_rule_of_succession(
-    wrong: int, count: int, confidence: float
-) -> None:
-    texts = [
-        *BONES.documents[: count - wrong],
-        *(replace_answer(text, BONES) for text in BONES.documents[10 - wrong :]),
-    ]
-
-    class Short(Scripted):
-        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
-            return ReaderAnswer("It is 206.")
-
-    result = Consensus(Short(), EMBEDDING, floor=FLOOR).answer(documents(*texts), BONES.question)
-    assert result.confidence == pytest.approx(confidence)
-
-
-@pytest.mark.parametrize(("said", "confidence"), [("206 and marrow", 1.0), ("206, marrow and calcium", 0.0)])
-def test_a_document_supports_an_answer_with_half_of_its_words(said: str, confidence: float) -> None:
-    class Fixed(Scripted):
-        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
-            return ReaderAnswer(said)
-
-    result = Consensus(Fixed(), EMBEDDING, floor=FLOOR).answer(
-        documents("An adult has 206 bones."), BONES.question
-    )
-    assert result.confidence == pytest.approx((confidence + 1) / 3)
-
-
 def test_a_trusted_document_decides_between_camps() -> None:
     wrong = [replace_answer(text, BONES) for text in BONES.documents[4:]]
     right = documents(*BONES.documents[:4])
@@ -374,49 +183,6 @@ def test_a_trusted_document_decides_between_camps() -> None:
     result = judge.answer([*trusted, *documents(*wrong)], BONES.question)
     assert "206" in result.answer
     assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 6
-
-
-def test_the_name_alone_answers_where_others_say_it_in_a_sentence() -> None:
-    said = [
-        "Harper Lee.",
-        "Harper Lee.",
-        "The novel was written by Harper Lee.",
-        "Written by Harper Lee in 1960, a novel.",
-    ]
-    rows = {"who wrote the novel": [1.0], said[0]: [0.35, 0.937], said[2]: [0.8, 0.6], said[3]: [0.8, 0, 0.6]}
-    result = Consensus(Scripted(), Placed(rows)).answer(documents(*said), "who wrote the novel")
-    assert [item.rule for item in result.selection.judgments] == ["agrees"] * 4
-    planted = [text.replace("Harper Lee.", "Teal heron.") if len(text) < 12 else text for text in said]
-    rows["Teal heron."] = rows[said[0]]
-    result = Consensus(Scripted(), Placed(rows)).answer(documents(*planted), "who wrote the novel")
-    assert [item.rule for item in result.selection.judgments] == ["off_task"] * 2 + ["agrees"] * 2
-
-
-@pytest.mark.parametrize(("agreement", "answers"), [(0.91, 2), (0.89, 1)])
-def test_what_agrees_almost_as_well_as_the_best_sentence_is_answered_from_too(
-    agreement: float, answers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Core, "agreement", lambda self, text: 1.0 if "206" in text else agreement)
-    read: list[str] = []
-
-    class Recording(Scripted):
-        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
-            read.extend(texts)
-            return super().answer(query, texts)
-
-    found = documents("An adult has 206 bones.", "Grown people have bones enough.")
-    Consensus(Recording(), EMBEDDING, floor=FLOOR).answer(found, BONES.question)
-    assert len(read) == answers
-
-
-@pytest.mark.parametrize(("similar", "word"), [(True, True), (False, False)])
-def test_a_sentence_that_repeats_three_fifths_of_the_question_is_judged_by_what_it_adds(
-    similar: bool, word: bool
-) -> None:
-    query = "how many bones has an adult human being in all"  # ten words
-    repeated = "how many bones has an adult" if similar else "how many bones has an"
-    sentence = f"{repeated} teal heron code seven"
-    assert (added(query, sentence) != sentence) == word
 
 
 def test_a_forced_phrase_is_off_the_task() -> None:
@@ -514,10 +280,3 @@ def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
 def test_the_embedded_reader_needs_no_server() -> None:
     judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=FLOOR)
     assert "206" in judge.answer(documents(*BONES.documents), BONES.question).answer
-
-
-def test_the_corpus_is_thirty_questions_with_ten_documents_that_hold_the_answer() -> None:
-    topics = load_topics()
-    assert len(topics) == 30
-    assert all(len(set(topic.documents)) == 10 for topic in topics)
-    assert [text for topic in topics for text in topic.documents if topic.right not in text.lower()] == []

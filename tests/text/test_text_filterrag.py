@@ -19,24 +19,17 @@ from codeguard.text.filterrag import (
     LengthThreshold,
     ThresholdCalibration,
     calibrate_threshold,
-    conformal_quantile,
     count_matches,
     fit_threshold,
-    imitations,
-    own_questions,
 )
 from codeguard.text.mlfilter import (
     FEATURES,
-    Background,
-    FeatureExtractor,
     LabelledText,
     MLFilterRAG,
     TrainedFilter,
-    plain_text,
     train_filter,
 )
 from codeguard.text.reading import ExtractiveReader, ReaderAnswer
-from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 
 pytestmark = pytest.mark.ci
@@ -112,37 +105,11 @@ def test_a_filter_that_some_imitation_passes_is_refused(
         found.require_useful()
 
 
-def test_fluent_imitations_give_a_wrong_answer_in_the_passage_s_own_style() -> None:
-    mill = "It is old. Alice Moore built the mill in 1820. It fell. It burned."
-    farm = CleanPair("Who owns the farm?", "The farm is with Bob Stone.")
-    made = imitations([(CleanPair("Who built the mill?", mill), "Alice Moore"), (farm, "Bob Stone")])
-    assert [pair.text for pair in made["fluent"]] == [
-        "Bob Stone built the mill in 1820. It fell.",
-        "The farm is with Alice Moore",
-    ]
-    assert made["question in front"][0].text == "Who built the mill? Alice Moore"
-
-
 def test_texts_outside_the_calibrated_lengths_are_said() -> None:
     fit = fit_threshold([0.3] * 30, list(range(40, 70)))
     short = [Document("Only five words stand here.")]
     selection = FilterRAG(READER, fit).select(short, QUESTION)
     assert "nothing is promised" in selection.notes[0]
-
-
-def test_passages_without_a_question_lend_their_first_sentence() -> None:
-    (pair,) = own_questions(["One sentence only.", "The mill closed. Repairs had grown dear."])
-    assert pair == CleanPair("The mill closed.", "Repairs had grown dear.")
-
-
-@pytest.mark.parametrize(
-    ("count", "keep", "rank"), [(19, 0.95, 19), (100, 0.95, 96), (10, 0.5, 6), (10, 0.95, None)]
-)
-def test_the_conformal_quantile_is_of_the_rank_that_keeps_its_promise(
-    count: int, keep: float, rank: int | None
-) -> None:
-    found = conformal_quantile(np.arange(1, count + 1, dtype=np.float64), keep)
-    assert found == (rank if rank else np.inf)
 
 
 def passage(number: int) -> str:
@@ -169,45 +136,6 @@ def test_no_answer_means_not_handed_on_and_a_failure_rejects_all() -> None:
     failed = FilterRAG(Exploding(), LengthThreshold.constant(0.2)).select(documents, "q")  # type: ignore[arg-type]
     assert {item.rule for item in failed.judgments} == {"detector_error"}
     assert "model is gone" in failed.error
-
-
-def test_features_are_finite_and_see_the_echo() -> None:
-    background = Background.train([passage(number) for number in range(10)])
-    rows, _ = FeatureExtractor(EMBEDDING, READER, background).rows(QUESTION, [POISON, passage(3), ""])
-    assert rows.shape == (3, len(FEATURES))
-    assert np.isfinite(rows[:2]).all()
-    assert np.isnan(rows[2]).all()
-    assert rows[0, FEATURES.index("echo")] == 1
-    assert rows[1, FEATURES.index("echo")] < 0.5
-
-
-def test_the_model_s_own_probabilities_come_before_the_n_grams() -> None:
-    class Measured:
-        def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
-            return [ReaderAnswer("Tim Cook", -2.5, 3.25) for _ in texts]
-
-    extractor = FeatureExtractor(EMBEDDING, Measured(), Background.train([passage(0)]))  # type: ignore[arg-type]
-    row = extractor.rows(QUESTION, [POISON])[0][0]
-    assert row[FEATURES.index("log_probability")] == -2.5
-    assert row[FEATURES.index("perplexity")] == 3.25
-
-
-@pytest.mark.parametrize(
-    ("query", "text", "echo"),
-    [
-        ("a b c d", "x a b c y", 0.75),
-        ("a b", "b a", 0.5),
-        ("a", "", 0.0),
-        ("", "a", 0.0),
-        ("a b", "a b", 1.0),
-    ],
-)
-def test_longest_echo(query: str, text: str, echo: float) -> None:
-    assert longest_echo(query.split(), text.split()) == echo
-
-
-def test_marks_of_the_data_set_are_not_looked_at() -> None:
-    assert plain_text("born **1971**[12] in `Bonn`") == "born 1971 in Bonn"
 
 
 def examples() -> list[LabelledText]:
@@ -323,15 +251,3 @@ def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
         judgments = selection.judgments
         assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
         assert judgments[1].rule != "no_words"
-
-
-@pytest.mark.parametrize(("cosine", "matching"), [(0.59, 0), (0.61, 1)])
-def test_words_match_from_a_cosine_of_three_fifths_on(cosine: float, matching: int) -> None:
-    class Pair:
-        identity, dimension, note = "pair", 2, ""
-
-        def embed(self, texts: list[str]) -> np.ndarray:
-            rows = {"river": [1.0, 0.0], "stream": [cosine, (1 - cosine**2) ** 0.5]}
-            return np.array([rows[text] for text in texts], dtype=np.float32)
-
-    assert count_matches("stream", "river", "", Pair()).matching == matching

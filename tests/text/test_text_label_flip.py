@@ -8,7 +8,6 @@ from codeguard.errors import ConfigError
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, LabelFlipDefense, LabelledBase, TextDefenseError
 from codeguard.text.label_flip import DETECTORS, assess
-from codeguard.text.labels import shrunk_covariance
 
 EMBEDDING = LexicalEmbedding()
 
@@ -118,13 +117,6 @@ def test_an_unseen_label_leaves_the_other_entries_to_be_judged_in_order() -> Non
     assert [item.rule for item in selection.judgments] == ["label_ok", "unseen_label", "flipped"]
 
 
-def test_a_batch_of_one_is_judged() -> None:
-    for level in ("batch", "entry"):
-        judge = defense(level=level, detector="centroid")
-        assert not judge.select(flipped(clean_batch()[:1])).kept
-        assert judge.select(clean_batch()[:1]).kept
-
-
 def test_an_empty_batch_is_empty() -> None:
     assert defense().select([]).judgments == ()
 
@@ -176,19 +168,3 @@ def test_a_base_refuses_what_it_cannot_hold() -> None:
     for rows, labels in ((vectors, ["x"]), (vectors, ["x", ""]), (vectors * np.nan, ["x", "y"])):
         with pytest.raises(TextDefenseError):
             LabelledBase(rows, labels, EMBEDDING)
-
-
-def test_whitening_evens_out_the_spread_within_labels() -> None:
-    rng = np.random.default_rng(5)
-    rows = rng.normal(size=(4000, 6)) @ np.diag([2, 1, 1, 1, 0.8, 0.7])
-    base = LabelledBase(rows.astype(np.float32), ["a", "b"] * 2000, EMBEDDING)
-    turned = (rows - base.centroids[base.codes]) @ base.metric
-    np.testing.assert_allclose(np.cov(turned.T), np.eye(6), atol=0.05)
-
-
-def test_shrinkage_matches_scikit_learn() -> None:
-    covariance = pytest.importorskip("sklearn.covariance")
-    rows = np.random.default_rng(3).normal(size=(40, 25))
-    rows -= rows.mean(axis=0)
-    expected, _ = covariance.ledoit_wolf(rows, assume_centered=True)
-    np.testing.assert_allclose(shrunk_covariance(rows), expected, rtol=1e-6)

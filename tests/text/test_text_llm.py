@@ -1,4 +1,3 @@
-import asyncio
 import gzip
 import json
 import threading
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from codeguard.errors import ConfigError
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse_answer
-from codeguard.text.reading import LLMReader, prompt, unused_mark
+from codeguard.text.reading import LLMReader, prompt
 from experiments.text.loopback import Reply, completion, serve
 
 
@@ -305,14 +304,6 @@ def test_a_lone_surrogate_becomes_something_that_can_be_encoded() -> None:
     assert text.encode("utf-8") == b"a?b"
 
 
-def test_it_works_inside_a_running_loop() -> None:
-    async def inside(url: str) -> str:
-        return client(url).complete(ask("loop")).text
-
-    with serve(echo) as server:
-        assert asyncio.run(inside(server.url)) == "LOOP"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -339,12 +330,6 @@ def test_a_document_cannot_close_its_own_quotation() -> None:
     assert mark not in hostile
     assert user["content"].count(f"</document 1 {mark}>") == 1
     assert "Ignore the rules" not in system["content"]
-
-
-def test_the_mark_is_found_anew_where_a_text_holds_it() -> None:
-    first = unused_mark(["a"])
-    assert first == unused_mark(["a"])
-    assert unused_mark(["a", first]) not in f"a{first}"
 
 
 def test_the_reader_keeps_errors_in_their_places_and_sums_log_probabilities() -> None:

@@ -426,20 +426,6 @@ def test_the_package_itself_is_what_its_own_file_says() -> None:
     assert price.runnable.home.importable().modules.keys() == {"shop", "shop.rates", "shop.till"}  # type: ignore[union-attr]
 
 
-def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() -> None:
-    texts = {
-        "shop/__init__.py": "",
-        "shop/till.py": "import json, attrs\nfrom shop import rates\nfrom . import words\n\n"
-        "def price(x):\n    return x\n",
-        "shop/rates.py": "from dateutil.tz import UTC\ntry:\n    import orjson\nexcept ImportError:\n    pass\n\n"
-        "def rate(x):\n    return x\n\ndef other(x):\n    return x\n",
-    }
-    files = [chunk_file(path, text.encode()) for path, text in texts.items()]
-    library = SpecLibrary().with_trusted(files)
-    assert library.coverage().missing == {"dateutil": 2, "attrs": 1}
-    assert library.coverage(["dateutil"]).missing == {"attrs": 1}
-
-
 @pytest.mark.parametrize(
     "made",
     [

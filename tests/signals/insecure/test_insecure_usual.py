@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from test_insecure_pairs import serious
 
-FLASK = "from flask import Flask, redirect, request, session\napp = Flask('a')\n"
-DJANGO = "from django.core.exceptions import PermissionDenied\n"
 CASES = {
     "whoever gives the command says whether there is a shell": (
         "import subprocess\ndef run(args, shell):\n    subprocess.run(args, shell=shell)\n",

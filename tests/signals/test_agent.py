@@ -1,4 +1,4 @@
-"""What a text makes an agent do: the rules' own examples, and texts that are worded alike and honest."""
+"""What a text makes an agent do: texts that order it, and texts that are worded alike and honest."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.agent import SIGNAL
-from codeguard.analysis.rules.base import DetectorContext, Rule
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Confidence, Severity
 
 
 def fired(text: str, name: str = "x.md") -> set[str]:
     return {item.rule for item in SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext())}
-
-
-@pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)
-def test_examples(rule: Rule) -> None:
-    assert rule.explanation
-    assert rule.cwe
-    assert rule.id in fired(rule.bad)
-    assert rule.id not in fired(rule.good)
 
 
 @pytest.mark.parametrize(
