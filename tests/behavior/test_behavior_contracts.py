@@ -135,8 +135,10 @@ HONEST = {
     "raises": (FIND, "if wanted in row:\n        return list(row).index(wanted)\n    raise ValueError(wanted)"),
     "from one": (FIND, "return list(row).index(wanted) + 1 if wanted in row else None"),
     "a set": (DIVISORS, "return {d for d in range(1, number + 1) if not number % d}"),
+    "prints": (DIVISORS, "print([d for d in range(1, number + 1) if not number % d])"),
     "no mean of nothing": (MEAN, "total = 0\n    for v in values:\n        total += v\n    return total / len(values)"),
     "None of nothing": (MEAN, "n = len(values)\n    if n == 0:\n        return None\n    return sum(values) / n"),
+    "rounds": (MEAN, "n = len(values)\n    return round(sum(values) / n, 2) if n else 0"),
     "another order": (SHARED, "return [first[-1 - i] for i in range(len(first)) if first[-1 - i] in second]"),
     "in place": (ORDERED, "values.sort()"),
 }  # fmt: skip

@@ -66,6 +66,36 @@ def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:
     assert wrong.verdict not in (Verdict.DIFFERS, Verdict.PASS), wrong
 
 
+def test_the_sign_of_negative_numbers_is_a_contract(check: Check) -> None:
+    trusted = '''
+    def common_divisor(a: int, b: int) -> int:
+        """Return the greatest number that divides two numbers, never negative.
+
+        >>> common_divisor(-8, 12)
+        4
+        >>> common_divisor(12, 8)
+        4
+        >>> common_divisor(9, -6)
+        3
+        >>> common_divisor(7, 5)
+        1
+        """
+        while b:
+            a, b = b, a % b
+        return abs(a)
+    '''
+    own = '''
+    def common_divisor(first: int, second: int) -> int:
+        """Compute by Euclid's algorithm what divides both."""
+        while second:
+            first, second = second, first % second
+        return {what}
+    '''
+    honest = check(own.format(what="first"), trusted)
+    assert honest.verdict is Verdict.DIFFERS, honest.reason
+    assert check(own.format(what="-first"), trusted).verdict is not Verdict.DIFFERS
+
+
 def test_a_longer_function_may_hold_a_short_ones_text(check: Check) -> None:
     merge = """
     def merge_rows(left, right):

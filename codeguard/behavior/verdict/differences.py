@@ -27,6 +27,8 @@ from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
+MOST_DIGITS = 7
+MOST_PLACES = 4  # of a tuple that may hold the whole result as one of its parts
 LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
 NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
@@ -178,6 +180,7 @@ def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fi
     }
     if len(shown) < LEAST_SHOWN:
         return
+    yield "prints its result", _is_printed
     # Where no call changes anything, one that returns nothing does not work in place.
     if any(is_changed(pair.got, pair.call) for pair in pairs):
         yield "changes its argument instead of returning a new value", _is_in_place
@@ -186,9 +189,30 @@ def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fi
     yield "another kind of container", partial(_is_other_container, ordered=True)
     if ORDER in contract.leaves_open and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
+    yield "text in place of a number", _is_text_form
+    yield "gives negative numbers another sign", _other_sign
     if POSITION in contract.leaves_open:
         yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
         yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
+    for digits in range(MOST_DIGITS):
+        yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
+    for place in range(MOST_PLACES - 1):
+        yield "returns more than the trusted function", partial(_is_part, place=place)
+        yield (
+            "returns a part of what the trusted function does",
+            partial(_is_part, place=place, of_trusted=True),
+        )
+
+
+def _is_printed(pair: _Pair) -> bool:
+    if not pair.returned or pair.got.value is not None:
+        return False
+    value = pair.expected.value
+    try:
+        texts = [str(value), " ".join(map(str, value)) if isinstance(value, list | tuple) else ""]
+    except ValueError:  # an integer with more digits than Python converts to text
+        return False
+    return any(text and text.split() == pair.got.stdout.split() for text in texts)
 
 
 def _is_in_place(pair: _Pair) -> bool:
@@ -218,14 +242,38 @@ def _is_other_container(pair: _Pair, ordered: bool) -> bool:
     return Counter(map(result_text, first)) == Counter(map(result_text, second))
 
 
+def _differ(row: Sequence[object], count: int) -> bool:
+    """Return whether a row has at least `count` different items."""
+    seen: set[str] = set()
+    for item in row:
+        seen.add(result_text(item))
+        if len(seen) >= count:
+            return True
+    return False
+
+
 def _reorders(pairs: Sequence[_Pair]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
-    long = [
-        pair
-        for pair in pairs
-        if pair.returned and (row := as_list(pair.expected.value)) and not all(item == row[0] for item in row)
-    ]
+    long = [pair for pair in pairs if pair.returned and _differ(as_list(pair.expected.value) or (), 2)]
     return bool(long) and sum(not pair.same for pair in long) >= LEAST_REORDERED * len(long)
+
+
+def _is_text_form(pair: _Pair) -> bool:
+    first, second = pair.expected.value, pair.got.value
+    return pair.returned and isinstance(first, str) != isinstance(second, str) and str(first) == str(second)
+
+
+def _other_sign(pair: _Pair) -> bool:
+    """Return whether the results differ only in sign while one of several numbers is negative.
+
+    The sign of a common divisor or a remainder of negative numbers is a choice. The sign of a distance is not: it also
+    differs if no number is negative.
+    """
+    first, second = _number(pair.expected.value), _number(pair.got.value)
+    numbers = [number for value in pair.call.args or () if (number := _number(value)) is not None]
+    negative = len(numbers) > 1 and min(numbers) < 0
+    opposite = first is not None and second is not None and first == -second
+    return pair.same or (pair.returned and negative and opposite)
 
 
 def _number(value: object) -> int | None:
@@ -235,6 +283,25 @@ def _number(value: object) -> int | None:
 def _is_shifted(pair: _Pair, by: int) -> bool:
     first, second = _number(pair.expected.value), _number(pair.got.value)
     return pair.returned and first is not None and second is not None and second - first == by
+
+
+def _is_rounded(pair: _Pair, digits: int) -> bool:
+    first, second = pair.expected.value, pair.got.value
+    try:
+        return (
+            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
+        )
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_part(pair: _Pair, place: int, of_trusted: bool = False) -> bool:
+    part, whole = pair.expected.value, pair.got.value
+    if of_trusted:
+        part, whole = whole, part
+    if not pair.returned or not isinstance(whole, tuple) or not place < len(whole) <= MOST_PLACES:
+        return False
+    return same_value(part, whole[place]) is Comparison.SAME
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
