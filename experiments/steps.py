@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codeguard.audit.rules import all_rules
 from codeguard.config import DefenseConfig
-from codeguard.models import Chunk
+from codeguard.models import Chunk, Severity
 from codeguard.ranking.evaluation import DefenseEvaluator, Evaluation, Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.signals import load_all
@@ -83,11 +84,13 @@ def settings(signals: Sequence[str]) -> list[Setting]:
 def sweep(keys: Sequence[str]) -> list[Setting]:
     """Return the default with every weight of `keys` scaled, one at a time and all at once."""
     default = DefenseConfig()
+    usual = {item.id: item.rule.severity for item in all_rules()}
+    now = {key: default.weights.of(key, usual.get(key, Severity.INFO)) for key in keys}
     groups = [(key, [key]) for key in keys] + [("all", list(keys))]
     return [
         Setting(
             f"{name} × {scale:g}",
-            replace(default, weights=Weights({key: default.weights[key] * scale for key in group})),
+            replace(default, weights=Weights({key: now[key] * scale for key in group})),
         )
         for scale in SCALES
         for name, group in groups
