@@ -37,7 +37,7 @@ COMMANDS: dict[str, str] = {
     "check": "Run the behavior checker on a file.",
     "learn": "Run your tests and keep calls as evidence of what functions do.",
     "trust": "Build, sign, verify and show manifests of trusted code.",
-    "store": "Look after an index: show, verify, compact, export it.",
+    "store": "Look after an index: show, verify, export it.",
     "text": "Defenses for text corpora.",
     "doctor": "Show what works here: sandbox layers, embedding, store, versions.",
     "rules": "List every rule that an audit may name.",

@@ -259,8 +259,10 @@ class _Builder:
                 between = b"\n" * between.count(b"\n") + before
             parts += [between, write(child)]
             at = child.end_byte
+            if child.type != ":" or node.type == "match_statement":
+                continue  # looking for a block after every part would take the square of a long line
             block = next((item for item in children[index + 1 :] if item.type == "block"), None)
-            if child.type == ":" and block is not None and node.type != "match_statement":
+            if block is not None:
                 lines = self._source.count(b"\n", at, block.end_byte)
                 parts.append(b" pass" + b"\n" * lines)
                 at = block.end_byte
