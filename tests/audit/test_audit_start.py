@@ -78,8 +78,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from codeguard.analysis.rules import load_file_signals
-from codeguard.audit import workers
-from codeguard.audit.inspection import Source
+from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.index import observation_tasks
 from codeguard.index.executor import open_executor
@@ -92,7 +91,7 @@ if __name__ == "__main__":
     names = [item.name for item in load_file_signals()]
     shared = Shared.of_values(observation_tasks.compared(None, names))
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
-        for item in workers.inspect_all(files, executor, shared, names):
+        for item in inspect_all(files, executor, shared, names):
             print(item.name, *sorted(found.rule for found in item.findings))
 """
 
