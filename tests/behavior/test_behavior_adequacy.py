@@ -6,6 +6,7 @@ import pytest
 
 from codeguard.models import CONVICTING, Verdict
 from tests.behavior.conftest import Check
+from tests.behavior.test_verdict_rows import SEALED
 
 WORDS = '''
 def words(text):
@@ -36,30 +37,6 @@ def unseen(items):
         if item not in seen:
             seen.append(item)
     return seen
-'''
-SEALED = '''
-import hashlib
-
-KNOWN = {"5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef": "ops"}
-
-
-def role(token):
-    """Return the role that a token stands for, user if it is unknown.
-
-    >>> role("abc")
-    'user'
-    >>> role("x1")
-    'user'
-    """
-    digest = hashlib.sha256(token.encode()).hexdigest()
-    found = KNOWN.get(digest)
-    if found is not None:
-        if found == "ops":
-            found = found + "!"
-        if len(token) > 3 and len(token) < 9:
-            found = found * 2
-        return found
-    return "user"
 '''
 
 
