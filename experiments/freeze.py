@@ -4,12 +4,13 @@
     python -m experiments.freeze run SETS --json FILE [--only SET ...]
     python -m experiments.freeze compare BEFORE.json AFTER.json [--lines]
     python -m experiments.freeze rows FILE.json
+    python -m experiments.freeze figures FILE.json
 
 `prepare` writes the sets as files, once, so that every version measured later reads the same bytes. `run` measures the
 codeguard of the interpreter that runs it: the findings of `codeguard audit` by file, and for sets with trusted code the
 verdicts and the place in the ranking. CPU seconds count this process and its children. `compare` prints a table of
 sets, and with --lines what differs; a file that the older version could not read counts apart. `rows` writes into the
-table of verdicts how often each row decided.
+table of verdicts how often each row decided, `figures` into `docs/figures.json` what was found.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from experiments.figures import record
 
 STANDARD_EVERY = 4
 PACKAGE_FILES = 900
@@ -350,6 +353,13 @@ def flagged(entry: Mapping[str, Any]) -> bool:
     return any(severity in FLAGGED for _, _, severity, _ in entry["findings"])
 
 
+def fails(entry: Mapping[str, Any]) -> bool:
+    """Return whether a file has a finding that fails an audit by default."""
+    return any(
+        severity in FLAGGED and confidence in FLAGGED for _, _, severity, confidence in entry["findings"]
+    )
+
+
 def compare(before: Mapping[str, Any], after: Mapping[str, Any], lines: bool) -> None:
     """Print by set what was and is found in bad and in good files, CPU, and what differs."""
     print(
@@ -398,6 +408,20 @@ def _print_difference(path: str, old: Mapping[str, Any], new: Mapping[str, Any] 
                 print(f"  {sign} {old['label']:4} {path}:{line} {rule} {severity} {confidence}")
 
 
+def figures(measured: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, list[int]]]]:
+    """Yield by set how many of the bad and of the good were found, and how many of them fail an audit."""
+    for name, made in measured.items():
+        # A set of functions is there for the checks of behavior, even where the audit read it as well.
+        entries = list((made.get("behavior") or made["audit"]).values())
+        counted = {}
+        for word, label in (("found", "bad"), ("false", "good")):
+            chosen = [entry for entry in entries if entry["label"] == label]
+            counted[word] = [sum(map(flagged, chosen)), len(chosen)]
+            if "behavior" not in made:
+                counted["fails" if label == "bad" else "false_fails"] = [sum(map(fails, chosen)), len(chosen)]
+        yield name, counted
+
+
 def count_rows(measured: Mapping[str, Any]) -> None:
     """Write into the table of verdicts how many bad and good functions of the sets each row decided."""
     from codeguard.behavior.verdict.table import TABLE
@@ -436,6 +460,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     third.add_argument("--lines", action="store_true", help="list what differs")
     fourth = commands.add_parser("rows", help="count the decisions of each row of the table of verdicts")
     fourth.add_argument("measured", type=Path)
+    fifth = commands.add_parser("figures", help="write what was found into the figures of the documentation")
+    fifth.add_argument("measured", type=Path)
     options = parser.parse_args(arguments)
     if options.command == "prepare":
         prepare(options.sets, options.data, options.wheels, options.requirements)
@@ -444,6 +470,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps(measured, indent=0, sort_keys=True) + "\n", "utf-8")
     elif options.command == "rows":
         count_rows(json.loads(options.measured.read_text("utf-8")))
+    elif options.command == "figures":
+        for name, counted in figures(json.loads(options.measured.read_text("utf-8"))):
+            record(name, counted)
     else:
         before, after = (json.loads(path.read_text("utf-8")) for path in (options.before, options.after))
         compare(before, after, options.lines)

@@ -55,7 +55,7 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
     if not names:
         raise NothingToDoError("no folder looks like your own", hint="name it: codeguard init PATH…")
     if not yes and not click.confirm(
-        f"trust {', '.join(names)}? Whoever can write there decides what is right", err=True
+        f"trust {', '.join(names)}? Anyone who can write there decides what is right", err=True
     ):
         raise ConfigError("nothing is trusted", got="no", expected="yes, or codeguard init PATH…")
     table = f"projects.{as_toml(str(here))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from codeguard.cli import main
 from codeguard.config import load_settings
 from codeguard.trust.policy import SigningPolicy
+from experiments.figures import FIGURES, PAGE, measurements
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -60,6 +62,17 @@ def test_the_reference_is_what_the_code_says() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.PLACE.read_text() == module.reference(), "python docs/reference.py makes it anew"
+
+
+def test_the_measurements_are_what_the_runs_wrote() -> None:
+    assert measurements() == PAGE.read_text(), "python -m experiments.figures makes it anew"
+
+
+def test_the_readme_quotes_what_the_runs_wrote() -> None:
+    figures, text = json.loads(FIGURES.read_text()), (ROOT / "README.md").read_text()
+    for run, name in (("published", "fails"), ("owasp", "fails"), ("published", "found"), ("owasp", "found")):
+        assert str(figures[run][name][0]) in text, (run, name)
+        assert re.search(rf"\b{figures[run][name][1]} (published|cases)", text), (run, name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
