@@ -13,14 +13,13 @@ from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
 from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 from codeguard.models import Chunk, ChunkKind, Severity
 from codeguard.syntax import capabilities as effects
-from codeguard.syntax.capabilities import STARTUP_PLACE, effect_of_name
+from codeguard.syntax.capabilities import effect_of_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GUARDED_MODULES = frozenset(
@@ -35,10 +34,6 @@ _ALWAYS_WRONG = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
-_COPYING = frozenset(
-    {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
-)
-_DEEPEST_PATH = 4  # depth of aliases
 
 
 def threats(reading: Reading) -> Iterator[Match]:
@@ -60,44 +55,10 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
     name = reading.names.called(node)
     if not name or name.startswith(":"):
         return
-    start, end = reading.place(node)
-    if name in RUNNING_COMMANDS:
-        for rule, what in shell_threats(_words(reading, node)):
-            yield Match(rule, start, end, f"runs a command that {what}")
-    if name in _COPYING and len(node.args) > 1 and STARTUP_PLACE.search(_path(reading, node.args[1])):
-        yield Match("persistence", start, end, "copies a file to where it is run at the next start or login")
     if name == "setattr" and len(node.args) == 3:
         target = f"{reading.names.resolve(node.args[0])}.{reading.names.text(node.args[1])}"
         yield from _patched(reading, node, target, node.args[2])
     yield from _at_import(reading, node, name)
-
-
-def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
-    text = reading.names.text(node)
-    if text is not None or depth > _DEEPEST_PATH:
-        return text or ""
-    parts = []
-    for item in walk(node):
-        if isinstance(item, ast.Constant) and isinstance(item.value, str):
-            parts.append(item.value)
-        elif isinstance(item, ast.Name):
-            values = reading.names.values_of(item)
-            if len(values) == 1 and values[0] is not item:
-                parts.append(_path(reading, values[0], depth + 1))
-    return "/".join(filter(None, parts))
-
-
-def _words(reading: Reading, node: ast.Call) -> str:
-    if not node.args:
-        return ""
-    first = node.args[0]
-    if isinstance(first, ast.List | ast.Tuple):
-        parts = [reading.names.text(item) for item in first.elts]
-        return " ".join(part if part is not None else "…" for part in parts)
-    found = reading.names.text(first)
-    if found is None and isinstance(first, ast.JoinedStr):
-        return " ".join(str(part.value) for part in first.values if isinstance(part, ast.Constant))
-    return found or ""
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
