@@ -99,7 +99,6 @@ HONEST = [
     "import socket\ndef f(h):\n    with socket.create_connection((h, 80)) as s:\n        s.sendall(b'GET / HTTP/1.0')\n        return s.recv(99)",
     "import os\nHELP = 'curl https://sh.example.org | sh'\ndef f():\n    print(HELP)",
     "from setuptools.command.build_ext import build_ext\nimport subprocess\nclass B(build_ext):\n    def run(self):\n        subprocess.run(['make'])",
-    "import sys\ntry:\n    import builtins\nexcept ImportError:\n    sys.modules['builtins'] = object()",
     "import os\ndef f():\n    with open(os.path.expanduser('~/.bashrc')) as h:\n        return h.read()",
 ]  # fmt: skip
 

@@ -10,7 +10,6 @@ from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 
-_MISSING = ("ImportError", "ModuleNotFoundError")
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _SCRIPT_IMPORT = lazy(
     r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
@@ -58,17 +57,6 @@ def _guarded(reading: Reading, node: ast.AST) -> bool:
             return True
         child, at = at, reading.parents.get(at)
     return False
-
-
-def missing_in(reading: Reading, node: ast.AST) -> str:
-    """Return the module whose import has failed when a node is reached, or "" outside of such a handler."""
-    at = reading.parents.get(node)
-    while at is not None and not isinstance(at, ast.ExceptHandler):
-        at = reading.parents.get(at)
-    match at, None if at is None else reading.parents.get(at):
-        case ast.ExceptHandler(type=ast.Name(id=kind)), ast.Try(body=[ast.Import(names=[alias])]):
-            return alias.name if kind in _MISSING else ""
-    return ""
 
 
 def _script_imports(reading: Reading) -> Iterator[Imported]:

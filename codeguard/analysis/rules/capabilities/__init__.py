@@ -19,7 +19,7 @@ from codeguard.analysis.rules.capabilities.shells import (
     shell_threats,
     started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, encrypting, threats, time_bombs
+from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, threats
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
@@ -61,8 +61,6 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         for item in apart("threats", threats, reading):
             if not (shown and item.rule == "import-effect"):
                 yield item
-        yield from apart("time bombs", time_bombs, reading)
-        yield from apart("encrypting loops", encrypting, reading)
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
         yield from apart("the data flow", _flowing, reading)
         if context.trusted_functions:

@@ -247,11 +247,15 @@ class Matcher:
                 if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                     for part, value in zip(target.elts, node.value.elts, strict=False):
                         yield from ((name, value) for name in names_of(part))
-                for name in names_of(target) if node.value is not None else ():
+                whole = (self.names.resolve(target),) if isinstance(target, ast.Attribute) else ()
+                for name in {*names_of(target), *whole} if node.value is not None else ():
                     yield name, node.value  # type: ignore[misc]
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 yield from ((name, value) for name in ([] if key is None else names_of(key)))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "setattr" and len(node.args) == 3:
+                yield f"{self.names.resolve(node.args[0])}.{self.names.text(node.args[1])}", node.args[2]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if len(node.args) == 1:
                 yield node.func.attr, node.args[0]
