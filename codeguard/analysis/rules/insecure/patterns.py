@@ -438,7 +438,7 @@ class Matcher:
         return value if type(value) is int else None
 
     def _text(self, node: ast.expr) -> str:
-        return self.view.writer.text(node).lower()
+        return self.names.literal.text(node).lower()
 
     def _is_called(self, words: str, node: ast.expr) -> bool:
         """Return whether a name in an expression, or in what it is made of, means one of some things."""
@@ -486,7 +486,7 @@ _CONDITIONS: dict[str, Callable[[Matcher, Any, ast.expr], bool]] = {
     "no_bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: not int(value) & bits),
     "begins": lambda matcher, texts, node: matcher._text(node).startswith(tuple(texts)),
     "longer": lambda matcher, length, node: len(matcher.names.text(node) or "") > length,
-    "like": lambda matcher, pattern, node: bool(lazy(pattern).search(matcher.view.writer.text(node))),
+    "like": lambda matcher, pattern, node: bool(lazy(pattern).search(matcher.names.literal.text(node))),
     "shows": lambda matcher, words, node: matcher._shows(words, node),
     "holds": lambda matcher, texts, node: any(map(matcher._text(node).__contains__, texts)),
     "named": lambda matcher, words, node: matcher._is_called(words, node),
