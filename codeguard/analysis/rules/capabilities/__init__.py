@@ -19,7 +19,7 @@ from codeguard.analysis.rules.capabilities.shells import (
     shell_threats,
     started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, threats
+from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
@@ -63,8 +63,6 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
                 yield item
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
         yield from apart("the data flow", _flowing, reading)
-        if context.trusted_functions:
-            yield from apart("beyond-twin", beyond_counterparts, reading, context.trusted_functions)
 
 
 def _flowing(reading: Reading) -> Iterator[Match]:
@@ -254,4 +252,4 @@ def _starts_another(call: ast.AST) -> bool:
     return bool(named) and _RUNNING.search(named) is None
 
 
-SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True, compares=True)
+SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True)

@@ -1,21 +1,18 @@
-"""Threats that no row of a rule describes: what runs at import or install, and what no trusted counterpart reaches."""
+"""Threats that no row of a rule describes: what runs at import or install."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.bindings import is_main_guard
-from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
 from codeguard.analysis.rules.base import Match
-from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
-from codeguard.models import Chunk, ChunkKind, Severity
+from codeguard.models import Severity
 from codeguard.syntax import capabilities as effects
 from codeguard.syntax.capabilities import effect_of_name
 
@@ -79,74 +76,3 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
             reason = f"{name} while a package is installed"
             yield Match("install-hook", *reading.place(call), reason, severity)
             return
-
-
-_HARMLESS = frozenset({effects.HOST, effects.FRAMES})
-
-
-def _able(reading: Reading) -> dict[ast.AST | None, dict[str, str]]:
-    """Return the capabilities of the file's functions and of its module level (None), with the names that show them."""
-    found: dict[ast.AST | None, dict[str, str]] = {}
-    for node in reading.nodes:
-        of = type(node)
-        if of is ast.Call:
-            name = reading.names.called(node)  # type: ignore[arg-type]
-        elif of is ast.Attribute and node.attr == "environ":  # type: ignore[attr-defined]
-            name = reading.names.resolve(node)  # type: ignore[arg-type]
-        else:
-            continue
-        kind = effect_of_name(name) if name and name[0] != ":" else ""
-        if kind:
-            found.setdefault(reading.names.function_of(node), {}).setdefault(kind, name)
-    return found
-
-
-def beyond_counterparts(reading: Reading, trusted: TrustedFunctions) -> Iterator[Match]:
-    """Yield the capabilities that a function has and no trusted function of its name and class has."""
-    chunks = {
-        chunk.symbol: chunk
-        for chunk in reading.file.chunks
-        if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)
-    }
-    for owner, kinds in _able(reading).items():
-        risky = {kind: name for kind, name in kinds.items() if kind not in _HARMLESS}
-        chunk = None if owner is None else chunks.get(reading.names.symbol(owner))
-        counterparts = _counterparts(chunk, trusted) if risky and chunk is not None else []
-        if not counterparts or owner is None:
-            continue
-        allowed = frozenset[str]().union(*map(_kinds_of, counterparts))
-        extra = [f"{kind} ({name})" for kind, name in sorted(risky.items()) if kind not in allowed]
-        if extra:
-            twin = counterparts[0]
-            reason = f"reaches {', '.join(extra)}; its trusted twin {twin.symbol} ({twin.origin}) does not"
-            start, end = reading.place(owner)
-            line_end = reading.text.find("\n", start)
-            shown = end if line_end < 0 else min(end, line_end)
-            yield Match("beyond-twin", start, shown, reason, Severity.MEDIUM)
-
-
-def _counterparts(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
-    """Return the trusted functions that a reader would take for this one, by name and parameters or code."""
-    wanted = _parameters(chunk.text)
-    return [
-        counterpart.function
-        for counterpart in trusted.counterparts(chunk)
-        if counterpart.named
-        and (counterpart.likeness >= 0.3 or (wanted and wanted == _parameters(counterpart.function.text)))
-    ]
-
-
-def _parameters(text: str) -> int:
-    header = text[text.find("(") + 1 :].partition(")")[0]
-    return header.count(",") + 1 if header.strip() else 0
-
-
-def _kinds_of(function: TrustedFunction) -> frozenset[str]:
-    return _kinds(function.text, function.imports) if function.language == "python" else frozenset()
-
-
-@lru_cache(maxsize=4_096)
-def _kinds(text: str, imports: tuple[str, ...]) -> frozenset[str]:
-    source = "\n".join((*imports, *(("if True:",) if text[:1].isspace() else ()), text))
-    reading = Reading(chunk_file("twin.py", source.encode("utf-8", "surrogatepass")))
-    return frozenset(kind for kinds in _able(reading).values() for kind in kinds)
