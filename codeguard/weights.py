@@ -112,14 +112,10 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "capabilities.import-effect": Weight(1.0, "scripts without a main guard do it"),
     "capabilities.install-hook": Weight(2.0, "runs before anything has been imported"),
-    "capabilities.beyond-twin": Weight(2.0, "uses a resource that its trusted twin does not use"),
     "gates.unrelated-exit": Weight(
         1.5, "right except where a condition says so; four of 30,000 honest functions"
     ),
     "idle.effect": Weight(1.5, "an effect that serves nobody who calls; one of 900 honest functions"),
-    "idle.import": Weight(
-        1.0, "repeating the import installs what nobody knows; a compatibility module does it"
-    ),
     "stuffing.stuffed": Weight(
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
@@ -129,7 +125,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(
         (

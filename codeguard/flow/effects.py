@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.corpus.patterns import lazy
+from codeguard.syntax.capabilities import WRITING
 
 _SINKS = {
     "code": "code",
@@ -58,7 +59,9 @@ class Effects:
 
         Of Python's, writing counts where its arguments are seen.
         """
-        return any(self.has(use, name) for use in (*_SINKS, *(("destroys",) if self.exact else _WRITING)))
+        return any(
+            self.has(use, name) for use in (*_SINKS, *(("copies", "destroys") if self.exact else _WRITING))
+        )
 
     def may_act(self, text: str) -> bool:
         """Return quickly whether a text in the language has a word of such a function's name."""
@@ -91,7 +94,7 @@ def _table(language: str) -> Effects:
         elif use != "exact":
             parted = (name.partition(":") for name in names.split())
             uses[use] = {name: number for name, _, number in parted}
-    acting = (name for use in (*_SINKS, *_WRITING) for name in uses.get(use, ()))
+    acting = {*WRITING, *(name for use in (*_SINKS, *_WRITING, "connects") for name in uses.get(use, ()))}
     last = sorted({re.escape(name.rpartition(".")[2].rstrip("!")) for name in acting})
     words = lazy(rf"\b(?:{'|'.join(last)})\b")
     return Effects(uses, _stored()[language].get("exact", False), words)

@@ -13,7 +13,6 @@ from codeguard.flow.calls import Call
 from codeguard.flow.guards import facts
 from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
-from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class Evaluator:
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self.sinks = sinks
-        self._writer = LiteralTexts(names, nodes)
         self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self.around = around
 
@@ -72,7 +70,7 @@ class Evaluator:
         self.depth -= 1
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
-        for sink in self.sinks.of_text(self._writer.text(node)):
+        for sink in self.sinks.of_text(self.names.literal.text(node)):
             if sink.use not in value.clean:
                 self.around.hit(sink, node, node, value)
 

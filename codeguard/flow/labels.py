@@ -1,23 +1,22 @@
-"""Labels of variables inside a file of any language, one function at a time: what is secret, fetched, decoded.
+"""Labels of values inside a file of any language: what is secret, fetched, decoded, and the calls that it arrives at.
 
-The analysis is flow-insensitive: a variable that is ever assigned something tainted is tainted in
-its whole function. Functions of the file are followed through their results and the parameters that
-they send or run. The result is a lower bound, computed in a limited number of rounds, each linear
-in the size of the file.
+The analysis is insensitive to order and to who calls: a variable that is ever assigned something has its labels
+everywhere, and a parameter those of what any call in the file gives it. The result is a lower bound, computed in a
+limited number of rounds, each linear in the size of the file.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
 from codeguard.flow.effects import Effects
 from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import defaults_of
+from codeguard.syntax.scopes import bound_arguments, defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -29,10 +28,13 @@ HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `h
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
 DEEPEST = 60
 ROUNDS = 24
-ROUNDS_ELSEWHERE = 8  # in other languages than Python
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
-_TOO_LONG = "taint was not tracked for more than {} rounds"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_STEPS = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
+     ast.Return, ast.Call, ast.Lambda, *_FUNCTIONS}
+)  # fmt: skip
 _HARMLESS = frozenset(
     """
     len int float bool hash isinstance issubclass type id callable hasattr range os.path.exists os.path.isfile
@@ -45,28 +47,28 @@ _HOST_VARIABLES = {
 _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)")
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
-_MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
-_SHORTEST_PLACE = 4  # characters
-_LONGEST_PLACE = 400
-_PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d")  # of composed paths
+_STREAMING = frozenset({"write", "writelines", "send", "sendall", "sendto", "sendmsg"})
 _COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
+_FOR_PROCESSES = frozenset({"env", "environ", "environment"})  # what the processes get that a function starts
+_SHORTEST_PLACE = 4  # characters
+_LONGEST_PLACE = 400
+_PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d")  # of composed paths
+_WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
+_MOST_ALIASES = 16
+_LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
+_NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
+# Uses of `effects` whose result has a label, whatever it is given, and those that add one.
+_SOURCES = (("secrets", SECRET), ("watches", WATCHED))
+_STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
 Labels = frozenset[str]
+Key = tuple[object, str]  # of a variable: its scope and name; of a result: the function and ""
 _NOTHING: Labels = frozenset()
 _FOREIGN: Labels = frozenset({FETCHED, BLOB})  # data that did not originate in this file
-
-
-def labels_of_variable(name: str) -> Labels:
-    """Return the labels of an environment variable, by its name."""
-    labels = {VARIABLE}
-    if name in _HOST_VARIABLES:
-        labels.add(f"{HOST}{_HOST_VARIABLES[name]}")
-    credential = _CREDENTIAL.match(name)
-    if credential:
-        labels.add(f"{CREDENTIAL}{credential[1].lower()}")
-    return frozenset(labels)
+_ENDS: Labels = frozenset({CONNECTION, PROCESS})
+_OF_MACHINE: Labels = frozenset({VARIABLE, ENVIRONMENT, FILE, SECRET})
 
 
 def labels_of_kind(labels: Labels, kind: str) -> list[str]:
@@ -78,8 +80,8 @@ def labels_of_kind(labels: Labels, kind: str) -> list[str]:
 class Arrival:
     """Labelled data at a call that sends, runs or writes it, or at an assignment that does.
 
-    In other languages than Python `text` is the literal part of a command, and `hidden` means that the called
-    name is composed at run time.
+    `text` is the literal part of a command. `hidden` means, in other languages than Python, that the called name is
+    composed at run time.
     """
 
     call: ast.AST
@@ -90,59 +92,35 @@ class Arrival:
     hidden: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _Function:
-    """What is known of a function: its variables, its result, and the uses of its parameters."""
-
-    node: ast.AST
-    outer: _Function | None
-    nodes: list[ast.AST] = field(default_factory=list)
-    variables: dict[str, Labels] = field(default_factory=dict)
-    returned: Labels = _NOTHING
-    parameters: dict[str, str] = field(default_factory=dict)
-    sinks: dict[str, str] = field(default_factory=dict)  # label of a parameter to its use
-    opened: dict[str, ast.expr] = field(default_factory=dict)  # file variable to its path
-    defaults: dict[str, ast.expr] = field(default_factory=dict)
-
-
 class TaintFlow:
     """The arrivals of one file."""
 
-    def __init__(
-        self, names: Names, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST], effects: Effects
-    ) -> None:
-        self._names = names
-        self._effects = effects
-        self._unread = names.unread
-        self._module = _Function(names.scopes.module.node, None)
-        self._functions: dict[ast.AST, _Function] = {}
-        self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
+    def __init__(self, names: Names, nodes: Sequence[ast.AST], effects: Effects) -> None:
+        self._names, self._scopes, self._effects = names, names.scopes, effects
+        self._held: dict[Key, Labels] = {}
+        self._opened: dict[Key, ast.expr] = {}  # variables of files to their paths
         self._dropped: set[str] = set()  # names of files that were written here with data from elsewhere
-        if not self._has_sink(nodes):
-            return
-        self._divide(nodes, parents)
-        scopes = [self._module, *self._functions.values()]
-        for scope in scopes:
-            opened = names.scopes.of(scope.node)
-            for name in () if opened is None else opened.bindings:
-                scope.variables.setdefault(name, _NOTHING)  # hides the name of a scope around it
-        rounds = ROUNDS if effects.exact else ROUNDS_ELSEWHERE
-        for _ in range(rounds):
-            before = [_size(scope) for scope in scopes]
-            for function in scopes:
-                self._round(function)
-            if before == [_size(scope) for scope in scopes]:
+        self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
+        self._memo: dict[ast.AST, Labels] = {}
+        self._changed = self._acts(nodes)
+        steps = [node for node in nodes if type(node) in _STEPS] if self._changed else []
+        for _ in range(ROUNDS):
+            if not self._changed:
                 return
-        self._unread.note(_TOO_LONG.format(rounds))
+            self._changed = False
+            self._memo.clear()
+            for node in steps:
+                self._step(node)
+        names.unread.note(_TOO_LONG)
 
     @property
     def arrivals(self) -> Iterator[Arrival]:
         """The arrivals in the order of the text."""
         return iter(sorted(self._arrivals.values(), key=lambda item: (_line(item.call), item.what)))
 
-    def _has_sink(self, nodes: Iterable[ast.AST]) -> bool:
+    def _acts(self, nodes: Iterable[ast.AST]) -> bool:
         """Return whether the file sends, runs or writes anything relevant, which few files do."""
-        effects, writes, texts = self._effects, False, []
+        effects, writes, places = self._effects, False, False
         for node in nodes:
             if isinstance(node, ast.Call):
                 name, method = self._called(node), getattr(node.func, "attr", "")
@@ -153,201 +131,232 @@ class TaintFlow:
                 if not effects.exact and (writes or method == "pipe" or self._is_composed(node.func)):
                     return True
             elif isinstance(node, ast.Constant):
-                texts.append(node.value)
-        return writes and any(
-            STARTUP_NAME in _named_place(text) or text in _PARTS_OF_STARTUP for text in texts
-        )
+                places = (
+                    places or STARTUP_NAME in _labels_of_text(node.value) or node.value in _PARTS_OF_STARTUP
+                )
+        return writes and places
 
     def _called(self, node: ast.Call) -> str:
         """Return the dotted name of the called function, or `.method` of an object that is not known."""
         name = self._names.called(node)
         return name or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
 
-    def _receiver(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
-        return (
-            self._labels(node.func.value, function, depth)
-            if isinstance(node.func, ast.Attribute)
-            else _NOTHING
-        )
+    def _step(self, node: ast.AST) -> None:
+        """Carry the labels of what a node gives to what gets it."""
+        match node:
+            case ast.Call():
+                self._call(node)
+            case ast.Assign():
+                labels = self._labels(node.value)
+                for target in node.targets:
+                    self._give(target, labels, node.value)
+                    if isinstance(target, ast.Attribute):
+                        self._set(node, target, labels)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                self._give(node.target, self._labels(node.iter))
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                self._give(target, self._labels(value), value)
+            case ast.Return(value=ast.expr() as value):
+                self._add((self._names.function_of(node), ""), self._labels(value))
+            case ast.Lambda():
+                self._add((node, ""), self._labels(node.body))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for name, value in defaults_of(node.args).items():
+                    self._add((node, name), self._labels(value))
+            case (
+                ast.AnnAssign(value=ast.expr() as value)
+                | ast.AugAssign(value=value)
+                | ast.NamedExpr(value=value)
+            ):
+                self._give(node.target, self._labels(value), value)
 
-    def _divide(self, nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> None:
-        owner: dict[ast.AST, _Function] = {}
-        for node in nodes:
-            around = owner.get(parents.get(node, node), self._module)
-            kind = type(node)
-            if kind in _OPENING:
-                assert isinstance(node, _FUNCTIONS)
-                listed = node.args
-                made = _Function(node, around, defaults=defaults_of(listed))
-                for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
-                    made.parameters[arg.arg] = f"parameter {index}"
-                    made.variables[arg.arg] = frozenset({f"parameter {index}"})
-                self._functions[node] = made
-                owner[node] = made
-                if isinstance(node, ast.Lambda):
-                    made.nodes.append(ast.copy_location(ast.Return(node.body), node))
-            else:
-                owner[node] = around
-                if kind in _KEPT:
-                    around.nodes.append(node)
+    def _add(self, key: Key, labels: Labels) -> None:
+        known = self._held.get(key, _NOTHING)
+        if not labels <= known:
+            self._held[key] = known | labels
+            self._changed = True
 
-    def _round(self, function: _Function) -> None:
-        for name, value in function.defaults.items():
-            function.variables[name] |= self._labels(value, function.outer or function)
-        for node in function.nodes:
-            match node:
-                case ast.Call():
-                    self._call(node, function)
-                case ast.Assign():
-                    labels = self._labels(node.value, function)
-                    for target in node.targets:
-                        self._give(target, labels, function, node.value)
-                        if isinstance(target, ast.Attribute) and not self._effects.exact:
-                            self._set(node, target, labels, function)
-                case ast.For() | ast.AsyncFor() | ast.comprehension():
-                    self._give(node.target, self._labels(node.iter, function), function)
-                case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-                    self._give(target, self._labels(value, function), function, value)
-                case ast.Return(value=ast.expr() as value):
-                    function.returned |= self._labels(value, function)
-                case (
-                    ast.AnnAssign(value=ast.expr() as value)
-                    | ast.AugAssign(value=value)
-                    | ast.NamedExpr(value=value)
-                ):
-                    self._give(node.target, self._labels(value, function), function)
-
-    def _call(self, node: ast.Call, function: _Function) -> None:
-        name = self._called(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _COLLECTING:
-            gained = self._arguments(node, function)
-            if node.func.attr in WRITING:
-                gained -= {STARTUP_NAME}  # the text that is written may name any place
-                self._arrive(node, name, "write", self._receiver(node, function) | gained, function)
-                if gained & _FOREIGN:
-                    self._drop(self._place_of(node.func.value, function), function)
-            self._give(node.func.value, gained, function)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
-            self._moved(node, node.func, name, function)
-        opened = self._opened(node)
+    def _give(self, target: ast.expr, labels: Labels, value: ast.expr | None = None) -> None:
+        """Add labels to what is assigned to; a variable of a file that is opened for writing leads to its path."""
+        opened = self._path_of(value) if value is not None and isinstance(target, ast.Name) else None
         if opened is not None:
-            startup = self._labels(opened, function) & {STARTUP_NAME}
-            if STARTUP_PLACE.search(self.written_parts(opened)):
-                startup |= {STARTUP_NAME}
-            self._arrive(node, name, "write", startup, function)
-        sinks = self._effects.sinks(name)
-        if self._effects.exact and isinstance(node.func, ast.Attribute):
-            if not sinks and node.func.attr in _STREAMING and CONNECTION in self._receiver(node, function):
-                sinks = ["send"]
-            if self._effects.has("fills", name):
-                self._give(node.func.value, self._read(self._arguments(node, function), node), function)
-        for what in sinks:
-            self._arrive(node, name, what, self._sent(node, what, function), function)
-        self._destroys(node, name, function)
-        if not self._effects.exact:
-            self._elsewhere(node, name, function)
-        known = self._known(name)
-        if known is not None:
-            for label, done in tuple(known.sinks.items()):
-                self._arrive(node, name, done, self._argument(node, known, label, function), function)
-
-    def _elsewhere(self, node: ast.Call, name: str, function: _Function) -> None:
-        """Handle what calls of other languages do with streams, files and the functions that they are given."""
-        receiver, given = self._receiver(node, function), self._arguments(node, function)
-        if name.endswith(".pipe") and {CONNECTION, PROCESS} <= receiver | given:
-            self._arrive(node, name, "joins", receiver | given, function)
-        for use in ("store", "copies"):
-            number = self._effects.of(use, name)
-            if number is None or len(node.args) <= int(number or 0):
-                continue
-            place = node.args[int(number or 0)]
-            where = self.written_parts(place)
-            if STARTUP_NAME in self._labels(place, function) or STARTUP_PLACE.search(where):
-                self._arrive(node, name, "write", frozenset({STARTUP_NAME}), function)
-            if given & _FOREIGN:
-                self._drop(place, function)
-        if (given | receiver) & _FOREIGN:
-            holder = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-            for item in (*node.args, *holder):
-                opened = self._place_of(item, function)
-                if opened is not item:
-                    self._drop(opened, function)
-        # Functions that are passed as arguments are called with these values.
-        labels = _without_parameters(receiver - {CONNECTION, PROCESS})
-        if self._effects.has("fetched", name) or CONNECTION in receiver:
-            labels |= {FETCHED}
-        if self._effects.has("reads", name):
-            labels |= {SECRET if SECRET_NAME in given else FILE}
-        for item in node.args if labels else ():
-            known = self._known(self._names.resolve(item))
-            if known is not None:
-                known.variables.update({name: known.variables[name] | labels for name in known.parameters})
-
-    def _destroys(self, node: ast.Call, name: str, function: _Function) -> None:
-        """Note a call that deletes everything below the home folder, or the root."""
-        number = self._effects.of("destroys", name)
-        places = node.args[int(number) :][:1] if number else []
-        if number == "" and isinstance(node.func, ast.Attribute):
-            places = [node.func.value]
-        for place in places:
-            whole = self._names.text(place) if self._effects.exact else self.written_parts(place)
-            if f"{HOST}home" in self._labels(place, function) or whole in _WHOLE:
-                self._arrive(node, name, "destroy", frozenset({FILE}), function)
-
-    def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels, function: _Function) -> None:
-        """Handle an assignment that sends what it assigns, or joins a process with a connection."""
-        name = self._names.resolve(target)
-        if self._effects.has("sends", name):
-            self._arrive(node, name, "send", labels, function)
-        if CONNECTION in labels and PROCESS in self._labels(target.value, function):
-            self._arrive(node, name, "joins", labels, function)
-
-    def _opened(self, node: ast.expr) -> ast.expr | None:
-        """Return the path of a file that an expression opens for writing."""
-        while isinstance(node, ast.Call | ast.Await):
-            if isinstance(node, ast.Await):
-                node = node.value
-                continue
-            number = self._effects.of("open", self._names.called(node))
-            if number is not None:
-                writes = len(node.args) > int(number) and (not self._effects.exact or self._writes(node))
-                return node.args[int(number)] if writes else None
-            if self._effects.exact or not isinstance(node.func, ast.Attribute):
-                return None
-            node = node.func.value
-        return None
-
-    def _give(
-        self, target: ast.AST, labels: Labels, function: _Function, value: ast.expr | None = None
-    ) -> None:
-        """Add labels to what is assigned to, in the function that its name belongs to.
-
-        A variable that is bound to a file opened for writing stands for its path.
-        """
-        opened = self._opened(value) if value is not None and isinstance(target, ast.Name) else None
-        if isinstance(target, ast.Name) and opened is not None:
-            function.opened[target.id] = opened
-        if not labels:
-            return
+            self._opened[self._key(target)] = opened
         if isinstance(target, ast.Tuple | ast.List):
             for part in target.elts:
-                self._give(part, labels, function)
+                self._give(part, labels)
             return
         while isinstance(target, ast.Subscript | ast.Starred) or (
             isinstance(target, ast.Attribute) and not self._effects.exact
         ):
             target = target.value
-        key = self._attribute(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-        if not key:
-            return
-        at = _holding(key, self._module if key.startswith(":") else function)
-        if at is None:
-            at = function if self._effects.exact and not key.startswith(":") else self._module
-        at.variables[key] = at.variables.get(key, _NOTHING) | labels
+        if labels and isinstance(target, ast.Name | ast.Attribute):
+            self._add(self._key(target), labels)
+
+    def _key(self, node: ast.expr) -> Key:
+        """Return the key of a variable or an attribute; one of an object's own is that of its class."""
+        if isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            around = self._names.class_of(node) if owner in ("self", "cls") else None
+            return (
+                (around, node.attr)
+                if around is not None
+                else (self._key(node.value)[0], f"{owner}.{node.attr}")
+            )
+        name = node.id if isinstance(node, ast.Name) else ""
+        found = self._scopes.find(name, self._scopes.scope_of(node))
+        return (self._scopes.module.node if found is None else found[0].node, name)
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> None:
+        name, effects = self._called(node), self._effects
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        base = _NOTHING if holder is None else self._labels(holder)
+        given = self._arguments(node)
+        if holder is not None and method in _COLLECTING and CONNECTION not in base:
+            self._give(holder, given - {STARTUP_NAME} if method in WRITING else given)
+        if method in WRITING:  # the text that is written may name any place
+            self._arrive(node, name, "write", base | (given - {STARTUP_NAME}))
+        if method == "save" and node.args:
+            self._give(node.args[0], base & {WATCHED})
+        if holder is not None and effects.has("fills", name):
+            self._give(holder, self._content(given, node))
+        sinks = effects.sinks(name)
+        for what in sinks:
+            self._arrive(node, name, what, self._sent(node, what))
+        if not sinks and method in _STREAMING and CONNECTION in base:
+            self._arrive(node, name, "send", given - {PART})  # how a protocol's client says who its user is
+        if method == "pipe" and base | given >= _ENDS:
+            self._arrive(node, name, "joins", base | given)
+        self._writes(node, name, base | given)
+        self._destroys(node, name, holder)
+        self._calls_back(node, name, base, given)
+        known = self._names.definition(name)
+        if isinstance(known, _FUNCTIONS):
+            for parameter, argument in bound_arguments(known, node):
+                self._add((known, parameter), self._labels(argument))
+
+    def _arguments(self, node: ast.Call, depth: int = 0) -> Labels:
+        labels: Labels = _NOTHING
+        for argument in node.args:
+            labels |= self._labels(argument, depth)
+        for keyword in node.keywords:
+            found = self._labels(keyword.value, depth)
+            labels |= found - {ENVIRONMENT} if keyword.arg in _FOR_PROCESSES else found
+        return labels
+
+    def _calls_back(self, node: ast.Call, name: str, base: Labels, given: Labels) -> None:
+        """Give what a call gets to the parameters of the functions that it is given."""
+        labels = base - _ENDS
+        if self._effects.has("fetched", name) or CONNECTION in base:
+            labels |= {FETCHED}
+        if self._effects.has("reads", name):
+            labels |= {SECRET if SECRET_NAME in given else FILE}
+        for item in node.args if labels else ():
+            known = self._names.definition(self._names.resolve(item))
+            for argument in known.args.args if isinstance(known, _FUNCTIONS) else ():
+                self._add((known, argument.arg), labels)
+
+    def _writes(self, node: ast.Call, name: str, labels: Labels) -> None:
+        """Note a file that is written to where it is run later, and the files that get data from elsewhere."""
+        effects = self._effects
+        for use in ("open", "store", "copies", "retrieves"):
+            number = effects.of(use, name)
+            place = self._path_of(node) if use == "open" else number and node.args[int(number) :][:1]
+            if number is None or not place:
+                continue
+            place = place[0] if isinstance(place, list) else place
+            if STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place)):
+                self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
+            if use == "retrieves" or (use != "open" and labels & _FOREIGN):
+                self._drop(place)
+        called = node.func if isinstance(node.func, ast.Attribute) else None
+        if called is not None and called.attr == "extractall":
+            if labels & {*_FOREIGN, DROPPED} or self._is_dropped(node):
+                for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
+                    self._drop(place)
+        elif labels & _FOREIGN:
+            for item in (*node.args, *([called.value] if called is not None else [])):
+                path = self._path_behind(item)
+                if path is not item or (
+                    called is not None and item is called.value and called.attr in WRITING
+                ):
+                    self._drop(path)
+
+    def _destroys(self, node: ast.Call, name: str, holder: ast.expr | None) -> None:
+        """Note a call that deletes everything below the home folder, or the root."""
+        number = self._effects.of("destroys", name)
+        places = (
+            node.args[int(number) :][:1]
+            if number
+            else [holder]
+            if number == "" and holder is not None
+            else []
+        )
+        for place in places:
+            if f"{HOST}home" in self._labels(place) or self._names.text(place) in _WHOLE:
+                self._arrive(node, name, "destroy", frozenset({FILE}))
+
+    def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels) -> None:
+        """Handle an assignment that sends what it assigns, or joins a process with a connection."""
+        name = self._names.resolve(target)
+        if self._effects.has("sends", name):
+            self._arrive(node, name, "send", labels)
+        if CONNECTION in labels and PROCESS in self._labels(target.value):
+            self._arrive(node, name, "joins", labels)
+
+    # Files
+
+    def _path_of(self, node: ast.expr | None) -> ast.expr | None:
+        """Return the path of a file that an expression opens for writing."""
+        while isinstance(node, ast.Call | ast.Await):
+            number = (
+                self._effects.of("open", self._names.called(node)) if isinstance(node, ast.Call) else None
+            )
+            if number is not None and isinstance(node, ast.Call):
+                writes = not self._effects.exact or self._is_for_writing(node)
+                return node.args[int(number)] if writes and len(node.args) > int(number) else None
+            inner = node.func if isinstance(node, ast.Call) else node
+            node = inner.value if isinstance(inner, ast.Attribute | ast.Await) else None
+        return None
+
+    def _is_for_writing(self, node: ast.Call) -> bool:
+        modes = [*node.args[1:2], *(item.value for item in node.keywords if item.arg == "mode")]
+        return bool(modes) and bool(set("wax+") & set(self._names.text(modes[0]) or ""))
+
+    def _path_behind(self, node: ast.expr) -> ast.expr:
+        """Return the path of the file that is written to, or the node itself."""
+        opened = self._path_of(node)
+        if opened is None and isinstance(node, ast.Name):
+            opened = self._opened.get(self._key(node))
+        return node if opened is None else opened
+
+    def _drop(self, place: ast.expr) -> None:
+        text = self._names.text(place)
+        if text is not None and len(text) >= _SHORTEST_PLACE and text not in self._dropped:
+            self._dropped.add(text)
+            self._changed = True
+        if isinstance(place, ast.Name | ast.Attribute):
+            self._give(place, frozenset({DROPPED}))
+
+    def _is_dropped(self, node: ast.expr) -> bool:
+        """Return whether an expression contains the name of a file that was written with foreign data."""
+        if not self._dropped:
+            return False
+        texts = [self._names.text(item) for item in walk(node) if isinstance(item, ast.expr)]
+        return any(place in text for text in texts if text for place in self._dropped)
+
+    def _content(self, place: Labels, node: ast.Call) -> Labels:
+        """Return the labels of what a file contains, by those of its place: not its name, but where that is from."""
+        content = place & {FETCHED, STARTUP_NAME}
+        if DROPPED in place or self._is_dropped(node):
+            content |= {FETCHED}
+        return content | {SECRET if SECRET_NAME in place else FILE}
 
     def written_parts(self, place: ast.expr, between: str = "/", depth: int = 0) -> str:
         """Return the literal parts of a path or a command, joined."""
-        text = None if self._effects.exact else self._names.text(place)
+        text = self._names.text(place)
         if text is not None:
             return text[:_LONGEST_PLACE]
         parts = []
@@ -359,52 +368,17 @@ class TaintFlow:
                 parts += [self.written_parts(values[0], between, 1)] if len(values) == 1 else []
         return between.join(parts)[:_LONGEST_PLACE]
 
-    def _writes(self, node: ast.Call) -> bool:
-        modes = [*node.args[1:2], *(item.value for item in node.keywords if item.arg == "mode")]
-        return bool(modes) and bool(set("wax+") & set(self._names.text(modes[0]) or ""))
+    # Arrivals
 
-    def _place_of(self, node: ast.expr, function: _Function) -> ast.expr:
-        """Return the path of the file that is written to, or the node itself."""
-        opened = self._opened(node)
-        at: _Function | None = function
-        while at is not None and opened is None and isinstance(node, ast.Name):
-            opened, at = at.opened.get(node.id), at.outer
-        return node if opened is None else opened
-
-    def _drop(self, place: ast.expr, function: _Function) -> None:
-        text = self._names.text(place)
-        if text is not None and len(text) >= _SHORTEST_PLACE:
-            self._dropped.add(text)
-        if isinstance(place, ast.Name | ast.Attribute):
-            self._give(place, frozenset({DROPPED}), function)
-
-    def _moved(self, node: ast.Call, called: ast.Attribute, name: str, function: _Function) -> None:
-        """Handle a call that downloads to a file, unpacks an archive or saves its object."""
-        base = self._labels(called.value, function)
-        if self._effects.has("retrieves", name) and len(node.args) > 1:
-            self._drop(node.args[1], function)
-        elif called.attr == "extractall" and (base & (_FOREIGN | {DROPPED}) or self._is_dropped(node)):
-            for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
-                self._drop(place, function)
-        elif called.attr == "save" and node.args:
-            self._give(node.args[0], base & {WATCHED}, function)
-
-    def _is_dropped(self, node: ast.expr) -> bool:
-        """Return whether an expression contains the name of a file that was written with foreign data."""
-        if not self._dropped:
-            return False
-        texts = [self._names.text(item) for item in walk(node) if isinstance(item, ast.expr)]
-        return any(place in text for text in texts if text for place in self._dropped)
-
-    def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
+    def _sent(self, node: ast.Call, what: str) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
         labels = frozenset({DROPPED} if what == "command" and self._is_dropped(node) else ())
-        if not self._effects.exact and what != "look-up":
-            return self._arguments(node, function) | labels
         for name, value in [("", item) for item in node.args] + [
             (item.arg, item.value) for item in node.keywords
         ]:
-            found = self._labels(value, function)
+            found = self._labels(value)
+            if name in _FOR_PROCESSES:
+                found -= {ENVIRONMENT}
             if what == "send" and name in _CREDENTIALS:
                 usual = frozenset(item for item in found if item.startswith(CREDENTIAL))
                 found -= usual | {VARIABLE, FILE, PART}
@@ -416,29 +390,24 @@ class TaintFlow:
         return labels
 
     def _has_domain(self, node: ast.Call) -> bool:
-        """Return whether a looked-up name ends with a literal domain, or stands for such an expression."""
-        values = [node.args[0]] if node.args else []
-        if values and isinstance(values[0], ast.Name):
-            values += self._names.values_of(values[0])
+        """Return whether a looked-up name ends with a literal domain, or is the variable of such an expression."""
+        values = [node.args[0], *self._names.values_of(node.args[0])] if node.args else []
         texts = [item.value for value in values for item in walk(value) if isinstance(item, ast.Constant)]
         return any(
             isinstance(text, str) and "." in text and len(text) > 3 and not _LOCAL_NAME.search(text)
             for text in texts
         )
 
-    def _arrive(self, node: ast.AST, name: str, what: str, labels: Labels, function: _Function) -> None:
-        for label in labels:
-            if label.startswith("parameter") and label in function.parameters.values():
-                function.sinks.setdefault(label, what)
-        own = _without_parameters(labels)
+    def _arrive(self, node: ast.AST, name: str, what: str, labels: Labels) -> None:
         text, hidden = "", False
-        if isinstance(node, ast.Call) and not self._effects.exact and what in ("code", "command"):
+        if isinstance(node, ast.Call) and what in ("code", "command"):
             parts = [self.written_parts(item, " ") for item in node.args] if what == "command" else []
-            text, hidden = " ".join(filter(None, parts)), self._is_composed(node.func)
-        if own or text or hidden:
-            if (node, what) in self._arrivals:
-                own |= self._arrivals[node, what].labels
-            self._arrivals[node, what] = Arrival(node, name, what, own, text, hidden)
+            text = " ".join(filter(None, parts))
+            hidden = not self._effects.exact and self._is_composed(node.func)
+        if labels or text or hidden:
+            known = self._arrivals.get((node, what))
+            labels |= _NOTHING if known is None else known.labels
+            self._arrivals[node, what] = Arrival(node, name, what, labels, text, hidden)
 
     def _is_composed(self, node: ast.expr) -> bool:
         """Return whether a part of a called name is a text that is put together, not written as such."""
@@ -456,210 +425,142 @@ class TaintFlow:
                     seen.update(new)
         return False
 
-    def _arguments(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
-        labels: Labels = _NOTHING
-        for argument in node.args:
-            labels |= self._labels(argument, function, depth)
-        for keyword in node.keywords:
-            found = self._labels(keyword.value, function, depth)
-            # An `env` argument is for the processes that the function starts.
-            labels |= found - {ENVIRONMENT} if keyword.arg in ("env", "environ", "environment") else found
-        return labels
+    # Expressions
 
-    def _known(self, name: str) -> _Function | None:
-        definition = self._names.definition(name) if name.startswith(":") else None
-        return None if definition is None else self._functions.get(definition)
+    def _labels(self, node: ast.AST, depth: int = 0) -> Labels:
+        known = self._memo.get(node)
+        if known is None:
+            if depth > DEEPEST:
+                self._names.unread.note(_TOO_DEEP, getattr(node, "lineno", 0))
+                return _NOTHING
+            known = self._memo[node] = self._evaluated(node, depth + 1)
+        return known
 
-    def _argument(
-        self, node: ast.Call, known: _Function, label: str, function: _Function, depth: int = 0
-    ) -> Labels:
-        names = list(known.parameters)
-        at = int(label.rpartition(" ")[2])
-        wanted = "".join(names[at : at + 1])
-        at -= names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute)
-        if 0 <= at < len(node.args):
-            return self._labels(node.args[at], function, depth)
-        given = next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
-        return _NOTHING if given is None else self._labels(given, function, depth)
+    def _evaluated(self, node: ast.AST, depth: int) -> Labels:
+        match node:
+            case ast.Constant(value=value):
+                return _labels_of_text(value)
+            case ast.Call():
+                return self._result(node, depth)
+            case ast.Name() | ast.Attribute():
+                return self._named(node, depth)
+            case ast.Subscript():
+                if self._is_environment(node.value):
+                    return self._variable(node.slice, depth)
+                return _part(self._labels(node.value, depth), node.slice)
+            case ast.Compare() | ast.Lambda():
+                return _NOTHING
+        parts = children(node)
+        return self._below(_NOTHING.union(*(self._labels(part, depth) for part in parts)), parts)
 
-    def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
-        if depth > DEEPEST:
-            self._unread.note(_TOO_DEEP, getattr(node, "lineno", 0))
-            return _NOTHING
-        if isinstance(node, ast.Name):
-            return self._variable(node, function)
-        if isinstance(node, ast.Constant):
-            found = _named_place(node.value)
-            return found | {ENCODED} if _is_encoded(node.value) else found
-        if isinstance(node, ast.Call):
-            return self._result(node, function, depth + 1)
+    def _named(self, node: ast.Name | ast.Attribute, depth: int) -> Labels:
+        name, effects = self._names.resolve(node), self._effects
+        labels = self._held.get(self._key(node), _NOTHING)
         if isinstance(node, ast.Attribute):
-            if self._is_environment(node):
-                return frozenset({ENVIRONMENT})
-            if not self._effects.exact:
-                found = self._by_name(self._names.resolve(node))
-                if found or self._is_environment(node.value):
-                    return found or labels_of_variable(node.attr)
-            key = self._attribute(node)
-            holder = self._module if key.startswith(":") else function
-            return holder.variables.get(key, _NOTHING) | self._labels(node.value, function, depth + 1)
-        if isinstance(node, ast.Subscript):
-            if self._is_environment(node.value):
-                return self._environment_variable(node.slice, function, depth)
-            return _part(self._labels(node.value, function, depth + 1), node.slice)
-        if isinstance(node, ast.Compare | ast.Lambda):
-            return _NOTHING
-        labels: Labels = _NOTHING
-        for child in children(node):
-            labels |= self._labels(child, function, depth + 1)
-        return self._below(labels, list(children(node)))
+            if self._is_environment(node.value) and not effects.exact:
+                return _labels_of_variable(node.attr)
+            labels |= self._labels(node.value, depth)
+        if (
+            not effects.exact
+        ):  # what a name means by itself: PHP's arrays of what was requested, `document.cookie`
+            host, constant = effects.of("host", name), effects.of("constants", name)
+            own = {f"{HOST}{host}" if host else "", constant or ""} - {""}
+            labels |= own | ({FETCHED} if name.startswith("_") and effects.has("fetched", name) else set())
+        return labels or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
 
-    def _attribute(self, node: ast.Attribute) -> str:
-        """Return the key of an attribute: one of an object's own is that of its class, in all its methods."""
-        if not isinstance(node.value, ast.Name):
-            return ""
-        around = self._names.class_of(node) if node.value.id in ("self", "cls") else None
-        return f":{around.name}.{node.attr}" if around is not None else f"{node.value.id}.{node.attr}"
+    def _is_environment(self, node: ast.expr) -> bool:
+        named = isinstance(node, ast.Attribute | ast.Name)
+        return named and self._effects.has("environment", self._names.resolve(node))
 
-    def _below(self, labels: Labels, parts: Sequence[ast.AST]) -> Labels:
+    def _variable(self, key: ast.expr, depth: int) -> Labels:
+        """Return the labels of one variable, or of all if its name comes from the environment itself."""
+        if ENVIRONMENT in self._labels(key, depth):
+            return frozenset({ENVIRONMENT})
+        return _labels_of_variable(self._names.text(key) or "")
+
+    def _below(self, labels: Labels, parts: Iterable[ast.AST]) -> Labels:
         """Return the labels of a path that is put together: a fixed part leads to a folder below the home folder."""
         home = f"{HOST}home"
         fixed = home in labels and any(isinstance(part, ast.expr) and self._is_step(part) for part in parts)
         return labels - {home} if fixed else labels
 
-    def _environment_variable(self, key: ast.expr, function: _Function, depth: int) -> Labels:
-        """Return the labels of one variable, or of all if its name comes from the environment itself."""
-        if ENVIRONMENT in self._labels(key, function, depth + 1):
-            return frozenset({ENVIRONMENT})
-        return labels_of_variable(self._names.text(key) or "")
+    def _is_step(self, node: ast.expr) -> bool:
+        """Return whether a part of a path is fixed, and leads to another folder."""
+        return any(map(str.isalnum, self._names.text(node) or ""))
 
-    def _variable(self, node: ast.Name, function: _Function) -> Labels:
-        own = self._by_name(self._names.resolve(node)) if not self._effects.exact else _NOTHING
-        at = _holding(node.id, function)
-        own |= _NOTHING if at is None else at.variables[node.id]
-        return own or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
-
-    def _by_name(self, name: str) -> Labels:
-        """Return the labels that a name of another language than Python has by itself."""
-        if name.startswith("_") and self._effects.has("fetched", name):
-            return frozenset({FETCHED})  # PHP's arrays of what was requested
-        constant = self._effects.of("constants", name)
-        host = self._effects.of("host", name)
-        return frozenset(filter(None, (constant, f"{HOST}{host}" if host else None)))
-
-    def _is_environment(self, node: ast.expr) -> bool:
-        if not isinstance(node, ast.Attribute | ast.Name):
-            return False
-        if self._effects.exact and isinstance(node, ast.Attribute) and node.attr not in _OF_ENVIRONMENT:
-            return False
-        return self._effects.has("environment", self._names.resolve(node))
-
-    def _result(self, node: ast.Call, function: _Function, depth: int) -> Labels:
-        name = self._called(node)
+    def _result(self, node: ast.Call, depth: int) -> Labels:
+        name, effects = self._called(node), self._effects
+        first = node.args[0] if node.args else None
+        host = effects.of("host", name.removesuffix("()"))
         if name in _HARMLESS:
             return _NOTHING
-        effects = self._effects
-        if effects.has("environment", name) or (not node.args and effects.has("environment", f"{name}()")):
+        if effects.has("environment", name) or (first is None and effects.has("environment", f"{name}()")):
             return frozenset({ENVIRONMENT})
         if effects.has("variable", name):
-            one = frozenset({VARIABLE})
-            return self._environment_variable(node.args[0], function, depth) if node.args else one
-        host = effects.of("host", name.removesuffix("()"))
-        if host and not (node.args and self._is_step(node.args[0])):
+            return frozenset({VARIABLE}) if first is None else self._variable(first, depth)
+        if host and not (first is not None and self._is_step(first)):
             return frozenset({f"{HOST}{host}"})
-        for use, label in (("secrets", SECRET), ("watches", WATCHED)):
-            if effects.has(use, name):
-                return frozenset({label})
-        given = self._arguments(node, function, depth)
+        sources = [label for use, label in _SOURCES if effects.has(use, name)]
+        if sources:
+            return frozenset(sources)
+        given = self._arguments(node, depth)
         if effects.has("fetched", name):
-            place = self._names.text(node.args[0]) if node.args else None
+            place = self._names.text(first)
             address = {f"{HOST}address"} if place and LOOKUP_PLACE.search(place) else set()
             streams = {CONNECTION} if effects.has("connects", name) or CONNECTION in given else set()
             return frozenset({FETCHED, *address, *streams})
         ways = effects.of("decodes", name)
         if ways is not None:
             other = ways and (len(node.args) < 2 or self._names.text(node.args[1]) not in ways.split(","))
-            value = self._names.constant(node.args[0]) if node.args else None
+            value = self._names.constant(first)
             written = isinstance(value, str | bytes) and len(value) >= 8
-            return given if other or not node.args else given | {BLOB if written else DECODED}
+            return given if other or first is None else given | {BLOB if written else DECODED}
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        base = self._receiver(node, function, depth)
+        base = self._labels(node.func.value, depth) if isinstance(node.func, ast.Attribute) else _NOTHING
         if effects.has("reads", name) or (effects.exact and method in _READING_METHODS):
-            return self._read(given | base, node)
-        if effects.has("encodes", name) and (given | base) & {VARIABLE, ENVIRONMENT, FILE, SECRET}:
+            return self._content(given | base, node)
+        if effects.has("encodes", name) and (given | base) & _OF_MACHINE:
             return given | base | {SPELLED}
-        known = self._known(name)
-        if known is None:
-            labels = self._below(given | base, node.args)
-            if name.endswith(".get") and node.args:
-                labels = _part(labels, node.args[0])
-            return labels | {label for use, label in _STREAMS if effects.has(use, name)}
-        own = _without_parameters(known.returned)
-        labels = base | own
-        for label in known.returned - own:
-            labels |= self._argument(node, known, label, function, depth)
-        return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
-
-    def _read(self, place: Labels, node: ast.Call) -> Labels:
-        """Return the labels of what a file contains, by those of its place: not its name, but where that is from."""
-        content = place & {FETCHED, STARTUP_NAME}
-        if DROPPED in place or self._is_dropped(node):
-            content |= {FETCHED}
-        return content | {SECRET if SECRET_NAME in place else FILE}
-
-    def _is_step(self, node: ast.expr) -> bool:
-        """Return whether a part of a path is fixed, and leads to another folder."""
-        return any(map(str.isalnum, self._names.text(node) or ""))
+        known = self._names.definition(name)
+        if isinstance(known, _FUNCTIONS):
+            labels = base | self._held.get((known, ""), _NOTHING)
+            return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
+        labels = self._below(given | base, node.args)
+        if method == "get" and first is not None:
+            labels = _part(labels, first)
+        return labels | {label for use, label in _STREAMS if effects.has(use, name)}
 
 
-_STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
-_STREAMING = frozenset({"write", "writelines", "send", "sendall", "sendto", "sendmsg"})
-_WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
-_OF_ENVIRONMENT = frozenset({"environ", "environb", "__dict__"})
-_MOST_ALIASES = 16
-_OPENING = frozenset(_FUNCTIONS)
-_KEPT = frozenset(
-    {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
-     ast.Return, ast.Call}
-)  # fmt: skip
-_LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-_NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
+def _labels_of_variable(name: str) -> Labels:
+    """Return the labels of an environment variable, by its name."""
+    labels = {VARIABLE}
+    if name in _HOST_VARIABLES:
+        labels.add(f"{HOST}{_HOST_VARIABLES[name]}")
+    credential = _CREDENTIAL.match(name)
+    if credential:
+        labels.add(f"{CREDENTIAL}{credential[1].lower()}")
+    return frozenset(labels)
 
 
-def _named_place(value: object) -> Labels:
-    if not isinstance(value, str) or len(value) > _LONGEST_PLACE:
-        return _NOTHING
-    return frozenset(label for pattern, label in _NAMED if pattern.search(value))
+def _labels_of_text(value: object) -> Labels:
+    """Return the labels of a constant: places that it names, and encoded data, by its first characters."""
+    found = _NOTHING
+    if isinstance(value, str) and len(value) <= _LONGEST_PLACE:
+        found = frozenset(label for pattern, label in _NAMED if pattern.search(value))
+    begin = (
+        value[:200].decode("latin-1")
+        if isinstance(value, bytes)
+        else value[:200]
+        if isinstance(value, str)
+        else ""
+    )
+    return found | {ENCODED} if _ENCODED.match(begin) and not begin.isalpha() else found
 
 
 def _part(labels: Labels, key: ast.expr) -> Labels:
     """Return the labels of an entry of what has some labels."""
-    named = SECRET in labels and isinstance(key, ast.Constant) and isinstance(key.value, str)
+    named = SECRET in labels and isinstance(key, ast.Constant) and isinstance(key.value, str | int)
     return labels - {SECRET} | {PART} if named else labels
-
-
-def _is_encoded(value: object) -> bool:
-    """Return whether a constant is encoded data, judged by its first characters."""
-    if isinstance(value, bytes):
-        value = value[:200].decode("latin-1")
-    return isinstance(value, str) and _ENCODED.match(value[:200]) is not None and not value[:200].isalpha()
-
-
-def _without_parameters(labels: Labels) -> Labels:
-    return frozenset(label for label in labels if not label.startswith("parameter"))
-
-
-def _holding(name: str, function: _Function) -> _Function | None:
-    """Return the innermost function that has a variable."""
-    at: _Function | None = function
-    while at is not None and name not in at.variables:
-        at = at.outer
-    return at
-
-
-def _size(function: _Function) -> int:
-    """Return a number that grows with every label that a round adds."""
-    return sum(map(len, function.variables.values())) + len(function.returned) + len(function.sinks)
 
 
 def _line(node: ast.AST) -> tuple[int, int]:

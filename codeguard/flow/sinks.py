@@ -15,7 +15,7 @@ from codeguard.syntax.names import Names
 class LanguagePattern:
     """Recognises texts of a language: `begins` matches their start, `holds` a whole text with holes.
 
-    A hole is `codeguard.syntax.literal_text.HOLE`.
+    A hole is `codeguard.syntax.constants.HOLE`.
     """
 
     begins: re.Pattern[str]

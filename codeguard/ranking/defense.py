@@ -54,7 +54,6 @@ DEMOTING = frozenset(
     {
         "gates.unrelated-exit",
         "idle.effect",
-        "idle.import",
         "obfuscation.concealed-name",
     }
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from codeguard.corpus.patterns import lazy
 
 NETWORK, PROCESS, FILES, ENVIRONMENT, HOST = "network", "process", "files", "environment", "host"
-CODE, LOADING, NATIVE, FRAMES = "dynamic code", "deserialisation", "native code", "frames"
+CODE, NATIVE = "dynamic code", "native code"
 
 
 def _table(rows: Mapping[str, str]) -> dict[str, str]:
@@ -41,15 +41,7 @@ KINDS: Mapping[str, str] = _table(
             exec eval compile __import__ execfile importlib.import_module importlib.__import__ runpy code.interact
             types.FunctionType types.CodeType codeop importlib.util.module_from_spec importlib.reload
         """,
-        LOADING: """
-            pickle.loads pickle.load pickle.Unpickler marshal.loads marshal.load dill.loads dill.load shelve.open
-            cloudpickle.loads cloudpickle.load jsonpickle.decode yaml.load yaml.unsafe_load joblib.load torch.load
-        """,
         NATIVE: "ctypes cffi libc mmap.mmap",
-        FRAMES: """
-            sys._getframe sys.settrace sys.setprofile sys._current_frames inspect.currentframe inspect.stack
-            gc.get_objects gc.get_referrers sys.modules
-        """,
     }
 )
 

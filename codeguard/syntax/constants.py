@@ -1,4 +1,4 @@
-"""Fold constant expressions; the size of each result is known before the operation is carried out."""
+"""Fold constant expressions and texts with holes; the size of a result is known before the operation is done."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ DEEPEST = 60
 STEPS_PER_FILE = 400_000
 CHARACTERS_PER_FILE = 32_000_000  # of long values
 LONG = 1_000
+HOLE = "\0"  # in place of what is not known in a text
 _TOO_LONG = "what constants come to was not worked out any further: it takes too many steps or too much text"
 _TOO_DEEP = f"a constant put together in more than {DEEPEST} levels was not worked out"
 _TOO_LARGE = f"a decoded constant of more than {LARGEST:,} characters was not worked out"
@@ -186,7 +187,7 @@ _CODECS: Mapping[str, Callable[[bytes], bytes]] = {
     "hex": binascii.unhexlify, "base64": base64.b64decode, "zlib": _inflate, "zip": _inflate,
 }  # fmt: skip
 _ARITHMETIC: Mapping[type[ast.operator], Callable[..., object]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+    ast.Sub: operator.sub, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_, ast.LShift: _shifted, ast.RShift: operator.rshift, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod, ast.Div: operator.truediv, ast.Pow: _power,
 }  # fmt: skip
@@ -321,7 +322,7 @@ class Folder:
                 if part.format_spec is not None:
                     raise UnknownValueError
                 value = _text_safe(self.fold(part.value, depth, local))
-                parts.append(repr(value) if part.conversion == ord("r") else str(value))
+                parts.append(repr(value) if part.conversion == ord("r") and value != HOLE else str(value))
             else:
                 parts.append(str(self.fold(part, depth, local)))
             size += len(parts[-1])
@@ -329,15 +330,29 @@ class Folder:
         return "".join(parts)
 
     def _binary(self, node: ast.BinOp, depth: int, local: Locals) -> object:
-        left, right = self._all((node.left, node.right), depth, local)
         kind = type(node.op)
+        if kind is ast.Add:
+            return self._sum(node, depth, local)
+        left, right = self._all((node.left, node.right), depth, local)
         if kind is ast.Mod and isinstance(left, str):
             return _percent(left, right)
         if kind is ast.Mult:
             return _times(left, right)
-        if kind is not ast.Add and not (isinstance(left, int | float) and isinstance(right, int | float)):
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
             raise UnknownValueError
         return _ARITHMETIC[kind](left, right)
+
+    def _sum(self, node: ast.BinOp, depth: int, local: Locals) -> object:
+        """Return the sum of a chain, which nests to the left, without a level for each part."""
+        parts: list[ast.expr] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp) and type(left.op) is ast.Add:
+            parts.append(left.right)
+            left = left.left
+        total: Any = self.fold(left, depth, local)
+        for part in reversed(parts):
+            total = _within_limits(total + self.fold(part, depth, local))
+        return total
 
     def _compare(self, node: ast.Compare, depth: int, local: Locals) -> object:
         values = self._all((node.left, *node.comparators), depth, local)
@@ -419,3 +434,52 @@ _FOLDS: Mapping[type[ast.AST], Callable[..., object]] = {
     ast.NamedExpr: Folder._named,
     ast.Call: Folder._call,
 }
+
+
+_LONGEST_TEXT = 2_000
+# Methods of a text whose result is read as the text itself where their arguments are not known.
+_KEEPING = frozenset({*_METHODS, *_PLAIN_METHODS, "format_map", "substitute", "safe_substitute"})
+
+
+class LiteralTexts(Folder):
+    """Folds texts as far as the file determines them, with `HOLE` for each unknown part.
+
+    For a name with several values, it is the first text among them; a template whose values do not fit stays as it is.
+    """
+
+    def text(self, node: ast.expr) -> str:
+        """Return the text of an expression, `HOLE` if nothing is known of it; long texts are cut."""
+        value = self.fold(node)
+        return value[:_LONGEST_TEXT] if isinstance(value, str) else HOLE
+
+    def fold(self, node: ast.expr, depth: int = 0, local: Locals = None) -> object:
+        """Return the value of an expression, `HOLE` instead of raising an exception."""
+        try:
+            return super().fold(node, depth, local)
+        except UnknownValueError:
+            value = HOLE if depth > DEEPEST or self._steps < 0 else self._known_part(node, depth + 1, local)
+        if local is None:
+            self._memo[node] = value
+        return value
+
+    def _known_part(self, node: ast.expr, depth: int, local: Locals) -> str:
+        parts: Sequence[ast.expr] = ()
+        match node:
+            case ast.JoinedStr(values=parts):
+                pass
+            case ast.FormattedValue(value=kept) | ast.BinOp(left=kept, op=ast.Mod()):
+                parts = (kept,)
+            case ast.Call(func=ast.Attribute(value=kept, attr=method)) if method in _KEEPING:
+                made = [kept, *self._names.values_of(kept, depth)]
+                calls = [item for item in made if isinstance(item, ast.Call) and item.args]
+                templates = [
+                    item.args[0]
+                    for item in calls
+                    if "string.Template" in self._names.names_of(item.func, depth)
+                ]
+                parts = templates or (kept,)
+            case ast.Name() | ast.Attribute():
+                values = (self.fold(value, depth) for value in self._names.values_of(node, depth))
+                return next((item for item in values if isinstance(item, str) and item.strip(HOLE)), HOLE)
+        found = (self.fold(part, depth, local) for part in parts)
+        return "".join(item if isinstance(item, str) else HOLE for item in found)[:_LONGEST_TEXT] or HOLE

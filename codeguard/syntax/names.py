@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from codeguard.syntax.constants import Folder, UnknownValueError
+from codeguard.syntax.constants import Folder, LiteralTexts, UnknownValueError
 from codeguard.syntax.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
 from codeguard.syntax.unread import Unread
 
@@ -102,6 +102,11 @@ class Names:
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         return value if isinstance(value, str) else None
+
+    @cached_property
+    def literal(self) -> LiteralTexts:
+        """The reader of texts that the file puts together."""
+        return LiteralTexts(self, STEPS_PER_NODE * len(self._nodes), self.unread)
 
     def definition(self, name: str) -> FunctionNode | ast.ClassDef | None:
         """Return the definition of a name of the file (`:helper`, `:Class.method`), or None.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -68,6 +68,15 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
         (arg, value) for arg, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False) if value
     ]
     return {arg.arg: value for arg, value in pairs}
+
+
+def bound_arguments(function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the parameters of a function that a call gives something, with what it gives."""
+    listed = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    skips = listed[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute)
+    yield from zip(listed[int(skips) :], call.args, strict=False)
+    known = {*listed, *(arg.arg for arg in function.args.kwonlyargs)}
+    yield from ((item.arg, item.value) for item in call.keywords if item.arg in known)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -8,7 +8,6 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.models import SourceFile, text_digest
-from codeguard.syntax.literal_text import LiteralTexts
 
 _ABOVE = """
 from string import Template
@@ -30,18 +29,21 @@ def make(x):
         ("f'{HEAD}{x}'", "SELECT \0"),
         ("'a' + x + 'b'", "a\0b"),
         ("TAIL + y", "SELECT x\0"),
-        ("'a %s' % x", "a %s"),
-        ("'a {}'.format(x).strip()", "a {}"),
-        ("'a X'.replace('X', x)", "a X"),
+        ("'a %s' % x", "a \0"),
+        ("'a %d' % x", "a %d"),
+        ("'a {}'.format(x).strip()", "a \0"),
+        ("'a {} {}'.format(*x)", "a {} {}"),
+        ("f'a {x:>3} {x!r} b'", "a \0 \0 b"),
+        ("'a X'.replace('X', x)", "a \0"),
         ("', '.join(['a', x])", "a, \0"),
         ("' '.join(PARTS)", "a \0 b"),
         ("FORM.substitute(a=x)", "$a c"),
         ("Template('b').safe_substitute(a=x)", "b"),
         ("'a' if x else 'b'", "a"),
         ("make(x)", "\0"),
-        ("x * 3", "\0"),
+        ("x * y", "\0"),
         ("3", "\0"),
-        ("''" + " + ''" * 900, ""),
+        ("'a'" + " + 'b'" * 900, "a" + "b" * 900),
     ],
 )
 def test_text_is_read_with_its_holes(expression: str, text: str) -> None:
@@ -49,7 +51,7 @@ def test_text_is_read_with_its_holes(expression: str, text: str) -> None:
     reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
     node = reading.tree.body[-1] if reading.tree else None
     assert isinstance(node, ast.Assign)
-    assert LiteralTexts(reading.names).text(node.value) == text
+    assert reading.names.literal.text(node.value) == text
 
 
 def test_a_text_of_many_steps_ends() -> None:
@@ -58,4 +60,4 @@ def test_a_text_of_many_steps_ends() -> None:
     reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
     node = reading.tree.body[-1] if reading.tree else None
     assert isinstance(node, ast.Assign)
-    assert len(LiteralTexts(reading.names).text(node.value)) <= 2_000
+    assert len(reading.names.literal.text(node.value)) <= 2_000

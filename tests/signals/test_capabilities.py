@@ -7,7 +7,6 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.counterparts import TrustedFunctions
 from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.capabilities import SIGNAL
 from codeguard.analysis.rules.capabilities.shells import started_places
@@ -17,8 +16,8 @@ from codeguard.models import Severity
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
-def inspect(text: str, name: str = "x.py", context: DetectorContext | None = None) -> list[Match]:
-    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), context or DetectorContext()))
+def inspect(text: str, name: str = "x.py") -> list[Match]:
+    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext()))
 
 
 def accused(text: str, name: str = "x.py") -> set[str]:
@@ -99,7 +98,6 @@ HONEST = [
     "import socket\ndef f(h):\n    with socket.create_connection((h, 80)) as s:\n        s.sendall(b'GET / HTTP/1.0')\n        return s.recv(99)",
     "import os\nHELP = 'curl https://sh.example.org | sh'\ndef f():\n    print(HELP)",
     "from setuptools.command.build_ext import build_ext\nimport subprocess\nclass B(build_ext):\n    def run(self):\n        subprocess.run(['make'])",
-    "import sys\ntry:\n    import builtins\nexcept ImportError:\n    sys.modules['builtins'] = object()",
     "import os\ndef f():\n    with open(os.path.expanduser('~/.bashrc')) as h:\n        return h.read()",
 ]  # fmt: skip
 
@@ -151,41 +149,6 @@ OTHERS = [
 @pytest.mark.parametrize(("text", "name", "rules"), OTHERS)
 def test_other_languages(text: str, name: str, rules: set[str]) -> None:
     assert accused(text, name) == rules
-
-
-TRUSTED = '''
-import os
-
-def join_words(words, gap=" "):
-    """Join words."""
-    return gap.join(words)
-
-def read_setting(name):
-    """Read a setting."""
-    return os.environ.get(name, "")
-'''
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "import os\ndef join_words(words, gap=' '):\n    os.system('true')\n    return gap.join(words)\n",
-            True,
-        ),
-        (
-            "def join_words(words, gap=' '):\n    __import__('socket').socket()\n    return gap.join(words)\n",
-            True,
-        ),
-        ("def join_words(words, gap=' '):\n    return gap.join(words)\n", False),
-        ("import os\ndef read_setting(name):\n    return os.getenv(name) or ''\n", False),
-        ("import os\ndef launch(words):\n    return os.system(words)\n", False),
-    ],
-)
-def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
-    trusted = TrustedFunctions.from_files([chunk_file("t.py", TRUSTED.encode())])
-    found = inspect(text, context=DetectorContext(trusted))
-    assert ("beyond-twin" in {item.rule for item in found}) is expected
 
 
 @pytest.mark.parametrize(

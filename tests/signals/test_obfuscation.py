@@ -41,8 +41,6 @@ HIDDEN = [
     ("__import__('sub' + 'process').run(['true'])", "hidden-call"),
     ("f = getattr(__builtins__, 'lave'[::-1])\nf('1')", "hidden-call"),
     ("import importlib\nimportlib.import_module(''.join(['o', 's'])).system('true')", "hidden-call"),
-    (r"n = '\x73\x75\x62\x70\x72\x6f\x63\x65\x73\x73'", "escaped-text"),
-    (r"n = '\u0073\u0075\u0062\u0070\u0072\u006f\u0063\u0065\u0073\u0073'", "escaped-text"),
     ("lIlI1l = 1\nIl1lIl = 2\nl1l1l1 = lIlI1l + Il1lIl", "identifier-soup"),
 ]
 
@@ -64,7 +62,6 @@ SCRIPTS = [
     ("eval(function(p,a,c,k,e,d){return p}('0 1',2,2,'a|b'.split('|'),0,{}))", "runs-built-text"),
     ("var s = String.fromCharCode(97,108,101,114,116,40,49,41,59,32,47,47,32,109)", "runs-built-text"),
     ("var _0x1a2b = 1, _0x3c4d = 2, _0x5e6f = _0x1a2b + _0x3c4d;", "identifier-soup"),
-    (r"const n = '\x63\x68\x69\x6c\x64\x5f\x70\x72\x6f\x63\x65\x73\x73\x20\x65\x76\x61\x6c'", "escaped-text"),
 ]
 
 

@@ -15,7 +15,7 @@ SIGNALS = [module.SIGNAL for module in (agent, capabilities, imports, near_copy,
 
 def fired(signal: FileSignal, rule: Rule, text: str) -> set[str]:
     """Return the rules that fire; where a copy is compared, the good example is the trusted function."""
-    compares = signal.name == "near_copy" or rule.id == "beyond-twin"
+    compares = signal.name == "near_copy"
     trusted = [chunk_file("t.py", rule.good.encode())] if compares else []
     context = DetectorContext(TrustedFunctions.from_files(trusted))
     name = "x.md" if signal.name == "agent" else "x.py"

@@ -10,7 +10,6 @@ from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 
-_MISSING = ("ImportError", "ModuleNotFoundError")
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _SCRIPT_IMPORT = lazy(
     r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
@@ -34,16 +33,15 @@ def imports_of(reading: Reading) -> Iterator[Imported]:
     """Yield the imported packages, each once per statement, without relative imports."""
     if reading.language in SCRIPTS:
         yield from _script_imports(reading)
-    for node in reading.nodes:
-        kind = type(node)
-        names: list[str] = []
-        if kind is ast.Import:
-            names = [alias.name for alias in node.names]  # type: ignore[attr-defined]
-        elif kind is ast.ImportFrom:
-            names = [node.module] if node.module and not node.level else []  # type: ignore[attr-defined]
-        elif kind is ast.Call and unqualified_name(node.func) in ("__import__", "import_module"):  # type: ignore[attr-defined]
-            name = reading.names.text(node.args[0]) if node.args else None  # type: ignore[attr-defined]
-            names = [name] if name and name.partition(".")[0].isidentifier() else []
+    found: list[tuple[ast.AST, list[str]]] = [
+        *((node, [alias.name for alias in node.names]) for node in reading.nodes_of(ast.Import)),
+        *((node, [node.module or ""]) for node in reading.nodes_of(ast.ImportFrom) if not node.level),
+    ]
+    for call in reading.nodes_of(ast.Call):
+        if call.args and unqualified_name(call.func) in ("__import__", "import_module"):
+            found.append((call, [reading.names.text(call.args[0]) or ""]))
+    for node, names in found:
+        names = [name for name in names if name.partition(".")[0].isidentifier()]
         for package in dict.fromkeys(name.partition(".")[0] for name in names):
             yield Imported(package, *reading.place(node), _guarded(reading, node))
 
@@ -58,17 +56,6 @@ def _guarded(reading: Reading, node: ast.AST) -> bool:
             return True
         child, at = at, reading.parents.get(at)
     return False
-
-
-def missing_in(reading: Reading, node: ast.AST) -> str:
-    """Return the module whose import has failed when a node is reached, or "" outside of such a handler."""
-    at = reading.parents.get(node)
-    while at is not None and not isinstance(at, ast.ExceptHandler):
-        at = reading.parents.get(at)
-    match at, None if at is None else reading.parents.get(at):
-        case ast.ExceptHandler(type=ast.Name(id=kind)), ast.Try(body=[ast.Import(names=[alias])]):
-            return alias.name if kind in _MISSING else ""
-    return ""
 
 
 def _script_imports(reading: Reading) -> Iterator[Imported]:

@@ -79,7 +79,7 @@ def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
     return Rule(id_, **{**described, **graded})
 
 
-_ROWS = frozenset({"match", "flow", "from"})
+_ROWS = frozenset({"match", "flow", "from", "shell", "script"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ the branch: a condition that hardly any call meets, and a result that nothing of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import children, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Own = Sequence[ast.AST]  # the nodes of a function without those of functions and classes in it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 RARE = 100  # numbers below it are ordinary in a comparison
 LONG = 17  # a size from which short examples do not reach a branch
@@ -39,18 +40,17 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 
 def _gates(reading: Reading, function: Function) -> Iterator[Match]:
-    branches = [node for node in _own(function) if isinstance(node, ast.If)]
+    own = list(_own(function))
+    branches = [node for node in own if isinstance(node, ast.If)]
     if not branches:
         return
-    returned = [
-        node.value for node in _own(function) if isinstance(node, ast.Return) and node.value is not None
-    ]
+    returned = [node.value for node in own if isinstance(node, ast.Return) and node.value is not None]
     if all(_is_plain(value, set()) for value in returned):
         return  # nothing that it computes
     inputs = {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
     for branch in branches:
-        left = _leaves(function, branch, inputs, returned)
-        why = left and _why(reading, function, branch.test, inputs)
+        left = _leaves(own, branch, inputs, returned)
+        why = left and _why(reading, own, branch.test, inputs)
         if why:
             yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
@@ -62,17 +62,17 @@ def _own(function: Function) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            waiting += ast.iter_child_nodes(node)
+            waiting += children(node)
 
 
-def _leaves(function: Function, branch: ast.If, inputs: set[str], returned: list[ast.expr]) -> str:
+def _leaves(own: Own, branch: ast.If, inputs: set[str], returned: list[ast.expr]) -> str:
     """Return what a branch of one statement leaves with, or "" if that has to do with the rest."""
     if branch.orelse or len(branch.body) != 1:
         return ""
     (only,) = branch.body
     if isinstance(only, ast.Return):
         if only.value is None:
-            generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(function))
+            generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
             return "ends early" if generator else ""
         value, does = only.value, "returns"
     elif isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
@@ -124,36 +124,36 @@ def _is_constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
 
-def _why(reading: Reading, function: Function, test: ast.expr, inputs: set[str]) -> str:
+def _why(reading: Reading, own: Own, test: ast.expr, inputs: set[str]) -> str:
     """Return what a condition asks for that hardly any call meets, or ""."""
     parts = list(walk(test))
     for name in (part for part in tuple(parts) if isinstance(part, ast.Name)):
         for value in reading.names.values_of(name):
-            if reading.names.function_of(value) is function:
+            if value in own:
                 parts += walk(value)
     named = (reading.names.resolve(part) for part in parts if isinstance(part, ast.Name | ast.Attribute))
     for resolved in named:
         for kind, pattern in _SURROUNDINGS.items():
             if resolved and pattern.match(resolved):
                 return kind
-    if _counts(function, parts, inputs):
+    if _counts(own, parts, inputs):
         return "how often it was called"
     compared = (part for part in parts if isinstance(part, ast.Compare))
-    return next((why for part in compared for why in _rare(reading, function, part, inputs)), "")
+    return next((why for part in compared for why in _rare(reading, own, part, inputs)), "")
 
 
-def _counts(function: Function, parts: list[ast.AST], inputs: set[str]) -> bool:
+def _counts(own: Own, parts: list[ast.AST], inputs: set[str]) -> bool:
     """Return whether a condition compares something that the function itself changes from call to call."""
     bound = inputs | {
-        node.id for node in _own(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    shared = {name for node in _own(function) if isinstance(node, ast.Global) for name in node.names}
+    shared = {name for node in own if isinstance(node, ast.Global) for name in node.names}
     outer = {
         part.id
         for part in parts
         if isinstance(part, ast.Name) and (part.id in shared or part.id not in bound)
     }
-    for node in _own(function):
+    for node in own:
         match node:
             case ast.AugAssign(target=root, op=ast.Add(), value=ast.Constant()):
                 root = root.value if isinstance(root, ast.Attribute) else root
@@ -168,7 +168,7 @@ def _counts(function: Function, parts: list[ast.AST], inputs: set[str]) -> bool:
     return False
 
 
-def _rare(reading: Reading, function: Function, test: ast.Compare, inputs: set[str]) -> Iterator[str]:
+def _rare(reading: Reading, own: Own, test: ast.Compare, inputs: set[str]) -> Iterator[str]:
     """Yield the rare value or size that an input, or what is computed of it, is compared with."""
     sides = [test.left, *test.comparators]
     asked = [
@@ -185,9 +185,7 @@ def _rare(reading: Reading, function: Function, test: ast.Compare, inputs: set[s
     ):
         return
     shown = ast.unparse(test)[:80]
-    used = sum(
-        reading.names.constant(node) == value for node in _own(function) if isinstance(node, ast.Constant)
-    )
+    used = sum(reading.names.constant(node) == value for node in own if isinstance(node, ast.Constant))
     measured = any(
         isinstance(part, ast.Call) and getattr(part.func, "id", "") == "len" for part in walk(side)
     )

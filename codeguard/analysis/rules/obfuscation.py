@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
@@ -34,46 +32,17 @@ _SCRIPT_PACKED = lazy(
 )
 _BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
 _NAMING = {"getattr": 1, "__import__": 0, "import_module": 0}  # place of the name that they take
-_CODE = lazy(
-    r"(?:^|[\n;:{ (])(?:import\s+[\w.]+|from\s+[\w.]+\s+import\b|"
-    r"def\s+\w+\s*\(|lambda\b[^:\n]{0,60}:|exec\s*\(|eval\s*\(|"
-    r"__import__\s*\(|os\.(?:system|environ|popen)|subprocess\.|socket\.|require\s*\(|child_process|function\s*\w{0,30}\(|"
-    r"print\s*\(|curl\s+-|wget\s+http|/bin/(?:ba)?sh)"
-    r"|\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
-)
-_ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
-_ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
-_MOST_ESCAPES = 400
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
     apart, script = reading.unread.apart, reading.language in SCRIPTS
     if script or reading.language == "python":
-        yield from apart("escaped-text", _spelled, reading)
         yield from apart("identifier-soup", _soup, reading)
     if reading.tree is not None:
         for node in reading.nodes_of(ast.Call):
             yield from apart("the rules about calls", _call, reading, node)
     elif script:
         yield from apart("the rules for scripts", _packed, reading)
-
-
-def _spelled(reading: Reading) -> Iterator[Match]:
-    """Yield words written in escapes although they could be typed."""
-    text = reading.text
-    if text.count("\\x") + text.count("\\u") + text.count("\\1") < 6:
-        return
-    for match in _ESCAPES.finditer(text):
-        codes = [
-            int(part[3], 8) if part[3] else int(part[0] or part[1] or part[2], 16)
-            for part in _ESCAPE.findall(match.group()[: _MOST_ESCAPES * 6])
-        ]
-        word = "".join(map(chr, codes))
-        letters = sum(char.isalpha() for char in word)
-        alphabet = 2 * sum(ord(after) - ord(before) == 1 for before, after in pairwise(word)) > len(word)
-        if letters >= 0.7 * len(word) and re.search(r"[a-z]{4}|[A-Z]{4}", word) and not alphabet:
-            severity = None if _CODE.search(word) else Severity.LOW
-            yield Match("escaped-text", *match.span(), f"escapes that spell {word[:_SHOWN]!r}", severity)
 
 
 def _soup(reading: Reading) -> Iterator[Match]:

@@ -54,38 +54,6 @@ class Files(BaseHTTPRequestHandler):
         with open("/srv/www/" + name, "rb") as f:
             self.wfile.write(f.read())
 '''),
-    ("path: helper checks", '''
-import os
-from flask import request
-def full(name):
-    return os.path.join("/data", name)
-@app.route("/rm", methods=["POST"])
-def rm():
-    os.remove(full(request.form["name"]))
-    return ""
-''', '''
-import os
-from flask import request
-def full(name):
-    path = os.path.realpath(os.path.join("/data", name))
-    if not path.startswith("/data/"):
-        raise ValueError("outside")
-    return path
-@app.route("/rm", methods=["POST"])
-def rm():
-    os.remove(full(request.form["name"]))
-    return ""
-'''),
-    ("path: django FileResponse", '''
-from django.http import FileResponse
-def attachment(request, filename):
-    return FileResponse(open("/srv/attachments/" + filename, "rb"))
-''', '''
-from django.http import FileResponse
-from django.utils._os import safe_join
-def attachment(request, filename):
-    return FileResponse(open(safe_join("/srv/attachments", filename), "rb"))
-'''),
     ("path: aiohttp match_info", '''
 from aiohttp import web
 async def page(request):
@@ -99,38 +67,6 @@ async def page(request):
     if not re.fullmatch(r"[a-z0-9-]{1,40}", name):
         raise web.HTTPNotFound()
     return web.FileResponse(f"/srv/pages/{name}.html")
-'''),
-    ("upload: own name", '''
-import os
-from flask import request
-@app.route("/avatar", methods=["POST"])
-def avatar():
-    upload = request.files["avatar"]
-    upload.save(os.path.join(app.config["UPLOAD_FOLDER"], upload.filename))
-    return "saved"
-''', '''
-import os
-from flask import request
-from werkzeug.utils import secure_filename
-@app.route("/avatar", methods=["POST"])
-def avatar():
-    upload = request.files["avatar"]
-    if not upload.filename.lower().endswith((".png", ".jpg")):
-        return "no", 400
-    upload.save(os.path.join(app.config["UPLOAD_FOLDER"], secure_filename(upload.filename)))
-    return "saved"
-'''),
-    ("tar slip", '''
-import tarfile
-def restore(archive, target):
-    tar = tarfile.open(archive)
-    tar.extractall(path=target)
-    tar.close()
-''', '''
-import tarfile
-def restore(archive, target):
-    with tarfile.open(archive) as tar:
-        tar.extractall(path=target, filter="data")
 '''),
     ("tar slip in a class", '''
 import tarfile
@@ -152,54 +88,6 @@ class Installer:
             if os.path.commonpath([root, path]) != root or not member.isfile():
                 raise ValueError(member.name)
             self.archive.extract(member, target)
-'''),
-    ("temporary name", '''
-import tempfile, subprocess
-def render(markup):
-    name = tempfile.mktemp(suffix=".html")
-    with open(name, "w") as f:
-        f.write(markup)
-    return name
-''', '''
-import tempfile
-def render(markup):
-    with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as f:
-        f.write(markup)
-    return f.name
-'''),
-    ("predictable temporary", '''
-import os
-def lock(job):
-    path = "/tmp/job_%s.lock" % job
-    with open(path, "w") as f:
-        f.write(str(os.getpid()))
-''', '''
-import os, tempfile
-def lock(job):
-    folder = tempfile.mkdtemp()
-    with open(os.path.join(folder, "job.lock"), "w") as f:
-        f.write(str(os.getpid()))
-'''),
-    ("ssrf: requests", '''
-import requests
-from flask import request
-@app.route("/preview")
-def preview():
-    url = request.args["url"]
-    response = requests.get(url, timeout=3)
-    return {"title": response.text[:100]}
-''', '''
-import requests
-from urllib.parse import urlparse
-from flask import request
-ALLOWED_HOSTS = {"news.example.com"}
-@app.route("/preview")
-def preview():
-    url = request.args["url"]
-    if urlparse(url).hostname not in ALLOWED_HOSTS:
-        return {"error": "host"}, 400
-    response = requests.get(url, timeout=3)
-    return {"title": response.text[:100]}
 '''),
     ("ssrf: helper with ip check", '''
 import httpx
@@ -280,23 +168,6 @@ def done(request):
         target = "/"
     return redirect(target)
 '''),
-    ("pickle: cookie", '''
-import base64, pickle
-from flask import request
-@app.route("/cart")
-def cart():
-    blob = base64.b64decode(request.cookies["cart"])
-    items = pickle.loads(blob)
-    return {"n": len(items)}
-''', '''
-import base64, json
-from flask import request
-@app.route("/cart")
-def cart():
-    blob = base64.b64decode(request.cookies["cart"])
-    items = json.loads(blob)
-    return {"n": len(items)}
-'''),
     ("pickle: signed", '''
 import pickle
 def receive(sock):
@@ -310,49 +181,6 @@ def receive(sock, key):
     if not hmac.compare_digest(signature, hmac.digest(key, body, "sha256")):
         raise ValueError("signature")
     return pickle.loads(body)
-'''),
-    ("pickle: redis cache class", '''
-import pickle
-class Cache:
-    def __init__(self, client):
-        self.client = client
-    def get(self, key):
-        raw = self.client.get(key)
-        return decode(raw) if raw else None
-def decode(raw):
-    return pickle.loads(raw)
-''', '''
-import json
-class Cache:
-    def __init__(self, client):
-        self.client = client
-    def get(self, key):
-        raw = self.client.get(key)
-        return decode(raw) if raw else None
-def decode(raw):
-    return json.loads(raw)
-'''),
-    ("pickle: file by parameter", '''
-import pickle
-def load_model(path):
-    with open(path, "rb") as f:
-        model = pickle.load(f)
-    return model
-''', '''
-import json
-def load_model(path):
-    with open(path, "rb") as f:
-        model = json.load(f)
-    return model
-'''),
-    ("yaml", '''
-import yaml
-def read_config(stream):
-    return yaml.load(stream, Loader=yaml.UnsafeLoader)
-''', '''
-import yaml
-def read_config(stream):
-    return yaml.load(stream, Loader=yaml.SafeLoader)
 '''),
     ("yaml without loader", '''
 from yaml import load
@@ -372,45 +200,6 @@ def restore(path, device):
     state = torch.load(path, map_location=device, weights_only=True)
     return state["model"]
 '''),
-    ("joblib", '''
-import joblib
-class Predictor:
-    def __init__(self, path):
-        self.model = joblib.load(path)
-''', '''
-import onnxruntime
-class Predictor:
-    def __init__(self, path):
-        self.model = onnxruntime.InferenceSession(path)
-'''),
-    ("jsonpickle", '''
-import jsonpickle
-from flask import request
-@app.route("/state", methods=["PUT"])
-def put_state():
-    state = jsonpickle.decode(request.get_data(as_text=True))
-    store(state)
-    return ""
-''', '''
-import json
-from flask import request
-@app.route("/state", methods=["PUT"])
-def put_state():
-    state = json.loads(request.get_data(as_text=True))
-    store(state)
-    return ""
-'''),
-    ("xxe: lxml parser", '''
-from lxml import etree
-def parse(data):
-    parser = etree.XMLParser(resolve_entities=True, load_dtd=True)
-    return etree.fromstring(data, parser)
-''', '''
-from lxml import etree
-def parse(data):
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    return etree.fromstring(data, parser)
-'''),
     ("xxe: sax feature", '''
 import xml.sax
 from xml.sax.handler import feature_external_ges
@@ -427,20 +216,6 @@ def read(stream, handler):
     parser.setFeature(feature_external_ges, False)
     parser.setContentHandler(handler)
     parser.parse(stream)
-'''),
-    ("entities: request body", '''
-from xml.dom import minidom
-from django.http import HttpResponse
-def webhook(request):
-    doc = minidom.parseString(request.body)
-    return HttpResponse(doc.documentElement.tagName)
-''', '''
-from defusedxml import minidom
-from django.http import HttpResponse
-from django.utils.html import escape
-def webhook(request):
-    doc = minidom.parseString(request.body)
-    return HttpResponse(escape(doc.documentElement.tagName))
 '''),
 
 
@@ -463,17 +238,6 @@ def grep():
 
 
 
-    ("chmod 777", '''
-import os
-def deploy(path):
-    os.makedirs(path, exist_ok=True)
-    os.chmod(path, 0o777)
-''', '''
-import os
-def deploy(path):
-    os.makedirs(path, exist_ok=True)
-    os.chmod(path, 0o750)
-'''),
     ("chmod by constants", '''
 import os, stat
 def share(path):
@@ -495,16 +259,5 @@ def save(key_material, secret_path):
     fd = os.open(secret_path, os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(fd, "wb") as f:
         f.write(key_material)
-'''),
-    ("umask", '''
-import os
-def daemonize():
-    os.setsid()
-    os.umask(0)
-''', '''
-import os
-def daemonize():
-    os.setsid()
-    os.umask(0o077)
 '''),
 ]  # fmt: skip

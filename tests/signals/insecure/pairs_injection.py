@@ -171,34 +171,6 @@ def lookup(username):
     criteria = f"(&(objectClass=person)(uid={escape_filter_chars(username)}))"
     return conn.search_s("dc=example,dc=org", ldap.SCOPE_SUBTREE, criteria)
 '''),
-    ("ldap3: base dn", '''
-from ldap3 import Connection
-from flask import request
-@app.route("/member")
-def member():
-    conn = Connection(server)
-    conn.search("ou=%s,dc=example" % request.args["unit"], "(objectClass=person)")
-    return str(conn.entries)
-''', '''
-from ldap3 import Connection
-from ldap3.utils.dn import escape_rdn
-from flask import request
-@app.route("/member")
-def member():
-    conn = Connection(server)
-    conn.search("ou=%s,dc=example" % escape_rdn(request.args["unit"]), "(objectClass=person)")
-    return repr(len(conn.entries))
-'''),
-    ("xpath: lxml", '''
-from lxml import etree
-def role(document, user):
-    query = "//users/user[name='%s']/role" % user
-    return document.xpath(query)
-''', '''
-from lxml import etree
-def role(document, user):
-    return document.xpath("//users/user[name=$user]/role", user=user)
-'''),
     ("command: popen through helper", '''
 import os
 from flask import request
@@ -222,22 +194,6 @@ def dns():
         return "bad host", 400
     return run("nslookup", host)
 '''),
-    ("command: shell true with format", '''
-import subprocess
-class Converter:
-    def __init__(self, source):
-        self.source = source
-    def convert(self, target):
-        cmd = "convert {} {}".format(self.source, target)
-        subprocess.check_call(cmd, shell=True)
-''', '''
-import subprocess
-class Converter:
-    def __init__(self, source):
-        self.source = source
-    def convert(self, target):
-        subprocess.check_call(["convert", self.source, target])
-'''),
     ("command: quoted", '''
 import subprocess
 def archive(folder, name):
@@ -257,23 +213,6 @@ def grep(pattern):
 import subprocess
 def grep(pattern):
     return subprocess.check_output(["grep", "-r", "-e", pattern, "/var/log"])
-'''),
-    ("command: asyncio shell", '''
-import asyncio
-from aiohttp import web
-async def handler(request):
-    data = await request.json()
-    proc = await asyncio.create_subprocess_shell("ffmpeg -i " + data["file"])
-    await proc.wait()
-    return web.Response(text="ok")
-''', '''
-import asyncio
-from aiohttp import web
-async def handler(request):
-    data = await request.json()
-    proc = await asyncio.create_subprocess_exec("ffmpeg", "-i", "file:" + data["file"])
-    await proc.wait()
-    return web.Response(text="ok")
 '''),
     ("command: paramiko", '''
 import paramiko
@@ -326,22 +265,6 @@ def mirror(url: str):
         raise HTTPException(400)
     subprocess.run(["git", "clone", "--", url, "/srv/mirror"], check=True)
 '''),
-    ("code: eval of a form", '''
-from flask import request
-@app.route("/calc", methods=["POST"])
-def calc():
-    expression = request.form.get("expression")
-    result = eval(expression)
-    return str(result)
-''', '''
-import ast
-from flask import request
-@app.route("/calc", methods=["POST"])
-def calc():
-    expression = request.form.get("expression")
-    result = ast.literal_eval(expression)
-    return str(int(result))
-'''),
     ("template: jinja from_string", '''
 from jinja2 import Environment
 from flask import request
@@ -356,20 +279,6 @@ from flask import request
 def mail():
     body = request.form["body"]
     return Environment(autoescape=True).from_string("Dear {{ name }}, {{ body }}").render(name="x", body=body)
-'''),
-    ("template: render_template_string percent", '''
-from flask import render_template_string, request
-@app.errorhandler(404)
-@app.route("/404")
-def missing():
-    page = "<h1>%s not found</h1>" % request.url
-    return render_template_string(page), 404
-''', '''
-from flask import render_template_string, request
-@app.errorhandler(404)
-@app.route("/404")
-def missing():
-    return render_template_string("<h1>{{ url }} not found</h1>", url=request.url), 404
 '''),
     ("reflection: getattr handler", '''
 from flask import request
@@ -386,26 +295,6 @@ def api(action):
     if handler is None:
         return "", 404
     return handler(request.get_json())
-'''),
-    ("reflection: import by request", '''
-import importlib
-from django.http import HttpResponse
-def plugin(request):
-    name = request.POST.get("plugin")
-    module = importlib.import_module("plugins." + name)
-    module.run()
-    return HttpResponse("done")
-''', '''
-import importlib
-from django.http import HttpResponse
-PLUGINS = ("csv", "pdf")
-def plugin(request):
-    name = request.POST.get("plugin")
-    if name not in PLUGINS:
-        return HttpResponse(status=400)
-    module = importlib.import_module("plugins." + name)
-    module.run()
-    return HttpResponse("done")
 '''),
 
 
@@ -432,24 +321,6 @@ def render_comment(comment):
 from django.utils.html import format_html
 def render_comment(comment):
     return format_html("<div>{}</div>", comment.text)
-'''),
-    ("xss: HTMLResponse", '''
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
-app = FastAPI()
-@app.get("/hello", response_class=HTMLResponse)
-async def hello(name: str = "you"):
-    page = "<html><body>Hello {}</body></html>".format(name)
-    return HTMLResponse(page)
-''', '''
-import html
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
-app = FastAPI()
-@app.get("/hello", response_class=HTMLResponse)
-async def hello(name: str = "you"):
-    page = "<html><body>Hello {}</body></html>".format(html.escape(name))
-    return HTMLResponse(page)
 '''),
     ("exception text to the client", '''
 from flask import jsonify

@@ -19,21 +19,16 @@ from codeguard.analysis.rules.capabilities.shells import (
     shell_threats,
     started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, encrypting, threats, time_bombs
+from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow import labels as label
-from codeguard.flow.effects import PYTHON, effects_of
+from codeguard.flow.effects import effects_of
 from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import Arrival, TaintFlow, labels_of_kind
 from codeguard.models import Severity
 from codeguard.syntax.names import Names
-
-_FLOWING = lazy(
-    r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx"
-    r"|urllib|http|socket|smtp|ftp|aiohttp|write|ctypes|cffi|dns|asyncio|rmtree|unlink|os\.remove"
-)
 
 # Programs that run the file that they are given.
 _RUNNING = lazy(
@@ -52,7 +47,7 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
         yield from _graded(reading, _in_prose(text))
     elif reading.language != "python":
-        found = list(reading.unread.apart("the data flow", _in_other_language, reading))
+        found = list(reading.unread.apart("the data flow", _flowing, reading))
         yield from found
         known = {(item.rule, reading.line_of(item.start)) for item in found}
         places = script_places if reading.language in SCRIPTS else started_places
@@ -66,20 +61,28 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         for item in apart("threats", threats, reading):
             if not (shown and item.rule == "import-effect"):
                 yield item
-        yield from apart("time bombs", time_bombs, reading)
-        yield from apart("encrypting loops", encrypting, reading)
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
         yield from apart("the data flow", _flowing, reading)
-        if context.trusted_functions:
-            yield from apart("beyond-twin", beyond_counterparts, reading, context.trusted_functions)
 
 
 def _flowing(reading: Reading) -> Iterator[Match]:
-    if _FLOWING.search(reading.text):
-        for arrival in TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON).arrivals:
-            yield from _arrived(reading, arrival)
+    """Yield what the data flow shows, in any language that has a table of effects."""
+    effects = effects_of(reading.language)
+    if effects is None or not (effects.may_act(reading.text) or _COMPOSED.search(reading.text)):
+        return
+    nodes, names = reading.nodes, reading.names
+    if reading.language != "python":
+        tree = lowered(reading.text, reading.language, reading.unread)
+        if tree is None:
+            return
+        nodes, parents = nodes_and_parents(tree)
+        names = Names(tree, nodes, parents, reading.unread)
+    for arrival in TaintFlow(names, nodes, effects).arrivals:
+        yield from _arrived(reading, arrival)
 
 
+# Names that are put together need not hold a word of the table.
+_COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]|getattr|__import__|import_module")
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
 _INLINE = lazy(r"(?<!`)`([^`\n]{1,400})`(?!`)")
 
@@ -166,22 +169,6 @@ def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int
             yield Match(rule, start, end, what)
 
 
-def _in_other_language(reading: Reading) -> Iterator[Match]:
-    effects = effects_of(reading.language)
-    if effects is None or not (effects.may_act(reading.text) or _COMPOSED.search(reading.text)):
-        return
-    tree = lowered(reading.text, reading.language, reading.unread)
-    if tree is not None:
-        nodes, parents = nodes_and_parents(tree)
-        names = Names(tree, nodes, parents, reading.unread)
-        for arrival in TaintFlow(names, nodes, parents, effects).arrivals:
-            yield from _arrived(reading, arrival)
-
-
-# Names that are put together need not hold a word of the table.
-_COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
-
-
 def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     start, end = reading.place(arrival.call)
     name = arrival.name
@@ -265,4 +252,4 @@ def _starts_another(call: ast.AST) -> bool:
     return bool(named) and _RUNNING.search(named) is None
 
 
-SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True, compares=True)
+SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True)

@@ -1,10 +1,16 @@
-"""Threats in shell commands and in JavaScript, by patterns."""
+"""Threats in shell commands and in JavaScript, by the rows `shell` and `script` in the tables of the rules.
+
+A row has `find`, alternatives of a regular expression in which `<end>` is the end of a word and `<reader>` a program
+that only reads, `ignore_case`, and `says`, the description.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 from codeguard.corpus.patterns import lazy
 
@@ -18,167 +24,22 @@ _READER = (
 _Row = tuple[str, str, re.Pattern[str]]
 
 
-def _row(rule: str, what: str, pattern: str) -> _Row:
-    return rule, what, lazy(pattern)
+def _rows(kind: str) -> Iterator[_Row]:
+    """Yield rule, description and pattern of the rows of a kind in the tables of the rules."""
+    tables = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+    for rule, table in tables.items():
+        for row in table.get(kind, ()):
+            found = "|".join(row["find"]).replace("<end>", _END).replace("<reader>", _READER)
+            yield rule, row["says"], lazy(found, re.IGNORECASE if row.get("ignore_case") else 0)
 
 
-_SHELL = (
-    _row(
-        "download-and-run",
-        "runs what it downloads",
-        r"(?i)\b(?:curl|wget|fetch)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4}(?:-\w\s)?)?(?:ba|z|da|k)?sh"
-        + _END
-        + r"|\b(?:curl|wget)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:python[23]?|perl|ruby|node)"
-        + _END
-        + r"(?!\s{1,4}-m\s{1,4}json\.tool\b|"
-        + _READER
-        + r")"
-        + r"|(?:\b(?:eval|source|(?:ba|z)?sh\s{1,3}-c)|(?<![\w)\]`\"'.])\.)"
-        + r"\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
-        + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
-        + r"(?:urlopen|requests\.get|https?\.get|open-uri|https?://)"
-        + r"|\b(?:python[23]?|node|deno|bun)\s{1,3}(?:-c|-e|--eval|eval)\s[^\n]{0,200}"
-        + r"(?:urlopen|requests\.get|fetch\()[^\n]{0,200}\b(?:exec|eval|Function)\b"
-        + r"|\b(?:ba|z)?sh\s{1,3}<\(\s{0,3}(?:curl|wget)\b"
-        + r"|\b(?:iex|Invoke-Expression)\b[^\n]{0,100}\b(?:DownloadString|iwr|irm|Invoke-WebRequest"
-        + r"|Invoke-RestMethod)\b"
-        + r"|\b(?:DownloadString|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n]{0,200}\|\s{0,4}(?:iex"
-        + r"|Invoke-Expression)\b"
-        + r"|\b(?:DownloadFile|OutFile|Start-BitsTransfer)\b[^\n]{0,300}\b(?:Start-Process|saps|Invoke-Item)\b"
-        + r"|\bmshta(?:\.exe)?\s{1,3}[\"']?(?:https?:|javascript:|vbscript:)|\bregsvr32\b[^\n]{0,80}/i:https?:"
-        + r"|\b(?:curl|wget)\b[^\n]{0,300}(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3})?chmod\s{1,3}(?:a?\+x"
-        + r"|[0-7]{3,4})\s[^\n;&]{1,200}"
-        + r"(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3}|nohup\s{1,3}){0,2}(?:\./|/tmp/|/var/tmp/|/dev/shm/"
-        + r"|\$\{?TMPDIR)[\w./$-]",
-    ),
-    _row(
-        "downloads-program",
-        "downloads a program by a tool that is not made for it or in a hidden window, or runs a download at once",
-        r"(?i)\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-\w{0,5}[oO]|--output|>)\s{0,3}(?P<file>[\"']?[\w./${}~-]{2,80}[\"']?)[^\n]{0,300}"
-        r"(?:\n[^\n]{0,200}){0,5}?(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3}|nohup\s{1,3}|exec\s{1,3}|nice\s{1,3}(?:-n\s?\d{1,2}\s{1,3})?){0,3}"
-        r"(?:(?:ba|z)?sh\s{1,3}|python3?\s{1,3}|\./)?(?P=file)(?=[\s&;]|$)|"
-        r"\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-\w{0,5}[oO]|--output|>)\s{0,3}[\"']?[\w./${}~-]{0,60}(?:\.git/hooks|\.githooks|\.husky)/\w|"
-        r"\bcertutil(?:\.exe)?\b[^\n]{0,60}-urlcache|\bbitsadmin\b[^\n]{0,80}/transfer"
-        r"|\bpowershell(?:\.exe)?\b[^\n]{0,200}\b(?:DownloadFile|Invoke-WebRequest|iwr|Start-BitsTransfer)\b"
-        r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-w(?:indowstyle)?\s{1,3}(?:hidden|1)\b",
-    ),
-    _row(
-        "reports-host",
-        "sends who uses which machine",
-        r"\b(?:curl|wget|nslookup|dig|ping|host|nc)\b(?![^\n|;]{0,80}//localhost[:/])[^\n|;]{0,200}(?:\$\(|`)\s{0,2}(?:whoami|hostname|id\b"
-        r"|uname|pwd|cat /etc/)"
-        r"|\b(?:whoami|hostname|ifconfig|uname -a|id)\b\s{0,3}\|[^\n]{0,80}\b(?:curl|wget|nc|nslookup)\b",
-    ),
-    _row(
-        "decoded-exec",
-        "runs something decoded",
-        r"(?i)(?<![`´])\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh"
-        r"|python3?|perl)"
-        + _END
-        + r"|\beval\s{1,3}[\"']?\$\([^\n)]{0,300}\|\s{0,3}(?:rev|base64|base32|xxd|tr|openssl|gzip|gunzip)\b"
-        + r"|\bxxd\s{1,3}-r[^\n|]{0,60}\|\s{0,4}(?:ba|z)?sh"
-        + _END
-        + r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-e(?:nc|ncodedcommand)?\s"
-        + r"|\b(?:python[23]?|node|perl|ruby)\s{1,3}(?:-c|-e|--eval)\s[^\n]{0,200}\b(?:exec|eval|Function)\b"
-        + r"[^\n]{0,100}(?:b64decode|fromhex|decompress|atob\(|Buffer\.from|decode64)"
-        + r"|\b(?:python[23]?|node|perl|ruby)\s{1,3}(?:-c|-e|--eval)\s[^\n]{0,200}"
-        + r"(?:b64decode|fromhex|decompress|atob\(|Buffer\.from\([^\n]{1,2000}[\"'](?:base64|hex)[\"']|decode64)"
-        + r"[^\n]{0,2000}?"
-        + r"(?:\b(?:exec|eval|Function|spawn)(?:Sync)?\s?\(|\bos\.system\b|\bsubprocess\b|\bIO\.popen\b)",
-    ),
-    _row(
-        "reverse-shell",
-        "gives a shell to another machine",
-        # To ask whether a port is open, nothing is read from it and nothing written to it.
-        r"(?:(?<!<)>&?|<>|<&|\b(?:ba|z)?sh\s{0,3}<)\s{0,3}(?<!echo >)(?<!echo > )(?<!:>)(?<!: > )(?<!true > )"
-        r"/dev/(?:tcp|udp)/[\w.${}-]{1,80}/"
-        r"|<\s{0,3}/dev/(?:tcp|udp)/[\w.${}-]{1,80}/[^\n|;&]{1,40}\|\s{0,3}(?:ba|z)?sh\b|\bn(?:c|cat|etcat)\b[^\n]{0,60}\s-(?:\w{0,4}e"
-        r"|c)\s{0,2}(?:/bin/)?(?:ba)?sh"
-        r"|\bmkfifo\b[^\n]{0,200}\bn(?:c|cat)\b|\bsocat\b[^\n]{0,200}\bexec:",
-    ),
-    _row(
-        "persistence",
-        "makes itself start again",
-        r"(?i)>>?\s{0,3}[\"']?(?:~|\$HOME|\$\{HOME\}|/root|/home/\w{1,40}|/etc)?/?(?:\.ssh/authorized_keys"
-        r"|\.bashrc|\.zshrc|"
-        r"\.profile|\.bash_profile|cron\.d/|crontab|rc\.local|ld\.so\.preload|sudoers)"
-        r"|\|\s{0,3}crontab\s{1,3}-|\bschtasks\b[^\n]{0,60}/create|\breg\s{1,3}add\b[^\n]{0,80}\\Run\b",
-    ),
-    _row(
-        "destroys",
-        "deletes what is not its own",
-        r"\brm\s{1,3}(?:-\w{1,6}\s{1,3}){1,4}(?:--no-preserve-root\s{1,3})?(?:/|~|\$HOME|/\*|~/\*|/home"
-        r"|/etc|/usr)/?"
-        + _END
-        + r"|\bmkfs(?:\.\w{2,6})?\s{1,3}/dev/"
-        + r"|\bdd\b[^\n]{0,80}\bof=/dev/(?:sd|nvme|hd|vd)|:\(\)\s?\{\s?:\|:&\s?\};:",
-    ),
-    _row(
-        "disables-security",
-        "turns a protection off",
-        r"(?i)\bsetenforce\s{1,3}0\b|\bufw\s{1,3}disable\b|\biptables\s{1,3}(?:-F|--flush)\b"
-        r"|\bspctl\b[^\n]{0,40}-disable"
-        r"|\bsystemctl\s{1,3}(?:stop|disable|mask)\s{1,3}(?:--now\s)?(?:firewalld|auditd|apparmor|ufw"
-        r"|falcon|clamav|crowdstrike)"
-        r"|\bSet-MpPreference\b[^\n]{0,100}-Disable|\bnetsh\b[^\n]{0,60}\bfirewall\b[^\n]{0,60}\boff\b"
-        r"|\bcsrutil\s{1,3}disable"
-        r"|\bauditctl\s{1,3}-e\s{1,3}0\b|(?<!\) )\bhistory\s{1,3}-c\b|\bunset\s{1,3}HISTFILE\b",
-    ),
-    _row(
-        "exfiltration",
-        "sends secrets of this machine away",
-        r"\bgit\s{1,3}add\s{1,3}(?:-f|--force)\s[^\n]{0,100}(?:\.env\b(?!\.(?:example|sample))|vault_pass|id_rsa|id_ed25519|credentials|\.pem\b)"
-        r"(?:[^\n]{0,300}\n){0,6}?[^\n]{0,200}\bgit\b[^\n]{0,60}\bpush\b|"
-        r"\b(?:env|printenv|set|cat\s{1,3}\S{0,80}(?:\.ssh/|id_rsa|\.aws/|/etc/(?:passwd|shadow)|\.netrc"
-        r"|\.env)\S{0,40})"
-        r"\s{0,3}\|[^\n]{0,100}\b(?:curl|wget|nc|ncat)\b"
-        r"|\bcurl\b[^\n]{0,200}(?:-d|--data\S{0,10}|-F|-T|--upload-file)\s{0,3}[\"']?(?:@|\w{1,20}=@"
-        r"|\$\((?:env|printenv|cat)\b)?[^\n\s\"']{0,60}"
-        r"(?:\.ssh/|id_rsa|\.aws/|/etc/(?:passwd|shadow)|\.netrc|\$\((?:env|printenv)\))",
-    ),
-)
+_SHELL, _SCRIPT = tuple(_rows("shell")), tuple(_rows("script"))
 _QUICK = lazy(
     r"curl|wget|urlopen|fetch|iex|Invoke|base64|xxd|powershell|/dev/|\bnc\b|ncat|netcat|mkfifo|socat|>|crontab|schtasks"
     r"|reg|rm|mkfs|dd|:\(\)"
     r"|certutil|bitsadmin|BitsTransfer|mshta|regsvr32|DownloadFile|OutFile|nslookup|dig|ping|setenforce|ufw|iptables|spctl"
     r"|systemctl|MpPreference|netsh|csrutil|auditctl|history|HISTFILE|env",
     re.IGNORECASE,
-)
-
-_SCRIPT = (
-    _row(
-        "exfiltration",
-        "reads the files of browsers or wallets and sends something",
-        r"(?:Local Extension Settings|\bLogin Data\b|\bkey4\.db\b|\bwallet\.dat\b"
-        r"|\.ethereum/keystore|\.config/solana)"
-        r"[\s\S]{0,4000}?"
-        r"(?:\bfetch\s?\([^;]{0,300}?\bmethod\s?:\s?[\"'](?:POST|PUT)|\baxios\.(?:post|put)\s?\(|\bhttps?\.request\s?\()",
-    ),
-    _row(
-        "exfiltration",
-        "sends the environment or secrets of this machine away",
-        r"\b(?:fetch|axios(?:\.post)?|https?\.(?:get|request)|\.write|\.end|\.send"
-        r"|got(?:\.post)?)\s{0,2}\([^;]{0,300}?"
-        r"(?:JSON\.stringify\s{0,2}\(\s{0,3}process\.env\s{0,3}\)|\bprocess\.env\s{0,3}[,)}]"
-        r"|readFileSync\s{0,2}\([^;)]{0,100}(?:\.ssh|id_rsa|\.aws|\.npmrc|\.netrc|/etc/(?:passwd|shadow)))",
-    ),
-    _row(
-        "tampered-verification",
-        "changes what every object of the process has",
-        r"\bObject\.prototype\.(?!__define)\w{1,60}\s{0,3}=(?!=)|\bObject\.prototype\[[^\]\n]{1,60}\]\s{0,3}=(?!=)",
-    ),
-    _row(
-        "swaps-clipboard",
-        "puts another wallet address in place of the user's",
-        r"\.to\s{0,3}=\s{0,3}[\"'`]0x[0-9a-fA-F]{40}|\.replace(?:All)?\s{0,2}\([^;\n]{0,120}(?:0x\[a-fA-F0-9\]|0x\[0-9a-fA-F\]|\[13\]|bc1)"
-        r"[^;\n]{0,160},\s{0,3}[\"'`](?:0x|bc1|[13])[\w]{20,}",
-    ),
-    _row(
-        "spies",
-        "sends the keys that are typed",
-        r"\baddEventListener\s{0,2}\(\s{0,3}[\"'`]key(?:down|press|up)[\"'`][\s\S]{0,400}?"
-        r"(?:\bsendBeacon\s{0,2}\(|\bfetch\s{0,2}\(\s{0,3}[\"'`]https?:|\bnew\s{1,3}Image\b|\bXMLHttpRequest\b|\bWebSocket\b)",
-    ),
 )
 
 

@@ -18,7 +18,6 @@ from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
-from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
@@ -70,11 +69,6 @@ class View:
         """The data flow through the file, computed when first used."""
         tree = self.reading.tree or ast.Module([], [])
         return Flow(self.names, tree, self.reading.nodes, self._sinks)
-
-    @cached_property
-    def writer(self) -> LiteralTexts:
-        """The writer of texts that the file composes."""
-        return LiteralTexts(self.names, len(self.reading.nodes))
 
     @cached_property
     def modules(self) -> frozenset[str]:

@@ -187,6 +187,8 @@ def _condition(given: Any) -> Any:
             made[key] = patterns_of(made[key])
     if "not" in made:
         made["not"] = _condition(made["not"])
+    if "any" in made:
+        made["any"] = list(map(_condition, made["any"]))
     return made
 
 
@@ -247,11 +249,15 @@ class Matcher:
                 if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                     for part, value in zip(target.elts, node.value.elts, strict=False):
                         yield from ((name, value) for name in names_of(part))
-                for name in names_of(target) if node.value is not None else ():
+                whole = (self.names.resolve(target),) if isinstance(target, ast.Attribute) else ()
+                for name in {*names_of(target), *whole} if node.value is not None else ():
                     yield name, node.value  # type: ignore[misc]
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 yield from ((name, value) for name in ([] if key is None else names_of(key)))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "setattr" and len(node.args) == 3:
+                yield f"{self.names.resolve(node.args[0])}.{self.names.text(node.args[1])}", node.args[2]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if len(node.args) == 1:
                 yield node.func.attr, node.args[0]
@@ -406,18 +412,6 @@ class Matcher:
             return isinstance(value, str | bytes) and bool(value)
         return value is not ...
 
-    def _is_same_bytes(self, node: ast.expr) -> bool:
-        """Return whether a value is a constant text, or one byte repeated: `bytes(16)`, `b"0" * AES.block_size`."""
-        for value in (node, *self.names.values_of(node)):
-            if self._is_kind("text", value):
-                return True
-            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-                return any(self._is_kind("text", side) for side in (value.left, value.right))
-            if isinstance(value, ast.Call) and self.names.called(value) in ("bytes", "bytearray"):
-                size = value.args[0] if len(value.args) == 1 else value
-                return self._is_kind("number", size) or self._is_named("block_size", size)
-        return False
-
     def _is_between(self, node: ast.expr, test: Callable[[Any], bool]) -> bool:
         value = self.view.value(node, ...)
         if value is ...:  # `stat.S_IRWXU | stat.S_IWOTH`, `os.stat(path).st_mode | 0o022`
@@ -432,9 +426,6 @@ class Matcher:
         owner, _, name = self.names.resolve(node).rpartition(".")
         value = getattr(stat, name, None) if owner == "stat" else self.names.constant(node)
         return value if type(value) is int else None
-
-    def _text(self, node: ast.expr) -> str:
-        return self.view.writer.text(node).lower()
 
     def _is_called(self, words: str, node: ast.expr) -> bool:
         """Return whether a name in an expression, or in what it is made of, means one of some things."""
@@ -474,21 +465,19 @@ class Matcher:
 
 # What a table in `where` may ask: the conditions by name, each of a matcher, what is asked and the expression.
 _CONDITIONS: dict[str, Callable[[Matcher, Any, ast.expr], bool]] = {
-    "constant_bytes": lambda matcher, asked, node: matcher._is_same_bytes(node),
     "kind": lambda matcher, kind, node: matcher._is_kind(kind, node),
     "below": lambda matcher, bound, node: matcher._is_between(node, lambda value: value < bound),
     "above": lambda matcher, bound, node: matcher._is_between(node, lambda value: value > bound),
     "bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: bool(int(value) & bits)),
     "no_bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: not int(value) & bits),
-    "begins": lambda matcher, texts, node: matcher._text(node).startswith(tuple(texts)),
     "longer": lambda matcher, length, node: len(matcher.names.text(node) or "") > length,
-    "like": lambda matcher, pattern, node: bool(lazy(pattern).search(matcher.view.writer.text(node))),
+    "like": lambda matcher, pattern, node: bool(lazy(pattern).search(matcher.names.literal.text(node))),
     "shows": lambda matcher, words, node: matcher._shows(words, node),
-    "holds": lambda matcher, texts, node: any(map(matcher._text(node).__contains__, texts)),
     "named": lambda matcher, words, node: matcher._is_called(words, node),
     "is": lambda matcher, patterns, node: any(matcher._value(each.node, node, {}, {}) for each in patterns),
     "has": lambda matcher, patterns, node: matcher._is_made_of(patterns, node),
     "not": lambda matcher, given, node: not matcher.allows(given, node),
+    "any": lambda matcher, given, node: any(matcher.allows(each, node) for each in given),
 }
 
 

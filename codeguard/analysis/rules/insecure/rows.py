@@ -3,8 +3,9 @@
 A row has
 - `find`, a pattern or several (see `patterns`), with `where` on what their metavariables may be;
 - `but`, patterns of the same node that are harmless, and `unless`, patterns that make it harmless anywhere in the
-  function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with` must be
-  there; `beside`, groups of patterns of which one each occurs in the file, `$X` any text: such a row reports one place;
+  function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with`, patterns of
+  which one, or groups of which one each, must be there; `beside`, groups of which one each occurs in the file, `$X` any
+  text: such a row reports one place;
 - `in`, a vocabulary of `words.toml` that the name of the function around has;
 - `of`, libraries of which the file imports one; `purpose`, a vocabulary of `words.toml` that one of the names has which
   get the value, or the function's; `asked`, a vocabulary of what a branch asks that makes a finding low;
@@ -38,7 +39,7 @@ class Row:
     but: tuple[Pattern, ...] = ()
     unless: tuple[Pattern, ...] = ()
     nowhere: tuple[Pattern, ...] = ()
-    needed: tuple[Pattern, ...] = ()
+    needed: tuple[tuple[Pattern, ...], ...] = ()
     beside: tuple[tuple[Pattern, ...], ...] = ()
     of: frozenset[str] = frozenset()
     inside: str = ""
@@ -58,12 +59,19 @@ class Row:
         where = given.pop("where", {})
         patterns: dict[str, Any] = {
             name: patterns_of(given.pop(key, ()), where)
-            for key, name in (("find", "patterns"), ("but", "but"), ("unless", "unless"), ("with", "needed"))
+            for key, name in (
+                ("find", "patterns"),
+                ("but", "but"),
+                ("unless", "unless"),
+                ("nowhere", "nowhere"),
+            )
         }
+        needed = given.pop("with", [])
+        needed = needed if isinstance(needed, list) and isinstance((needed or [""])[0], list) else [needed]
         return cls(
             **patterns,
             says=str(given.pop("says")),
-            nowhere=patterns_of(given.pop("nowhere", ()), where),
+            needed=tuple(patterns_of(group, where) for group in needed if group),
             beside=tuple(patterns_of(group, where) for group in given.pop("beside", ())),
             of=frozenset(given.pop("of", ())),
             inside=given.pop("in", ""),
@@ -89,7 +97,7 @@ class Row:
             self.nowhere, view.reading.tree, bound
         ):
             return None
-        if self.needed and not matcher.occurs(self.needed, around, bound):
+        if not all(matcher.occurs(group, around, bound) for group in self.needed):
             return None
         if not all(matcher.occurs(group, view.reading.tree, {}) for group in self.beside):
             return None
