@@ -34,7 +34,7 @@ from codeguard.corpus.discovery import (
     printable_name,
 )
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
-from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import spread
