@@ -33,8 +33,8 @@ from codeguard.corpus.discovery import (
     name_problem,
     printable_name,
 )
-from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.exclusion import Exclusion
+from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import spread
