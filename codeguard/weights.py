@@ -21,9 +21,6 @@ class Weight:
     reason: str
 
 
-SERIOUS = Weight(1.0, "code that serves as an example must not have this; honest code sometimes does")
-DEPENDS = Weight(0.6, "a weakness that depends on the context")
-COMMON = Weight(0.1, "common in honest code: only enough to break ties")
 INSECURE = "insecure"
 DEFAULTS: Mapping[str, Weight] = {
     "provenance.trusted": Weight(-0.5, "the team's own text, verified now: a bonus below one deviation"),
@@ -65,53 +62,8 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.memory": Weight(1.5, "exhausts memory although the reference does not"),
     "behavior.crash": Weight(1.5, "crashes although the reference does not"),
     "behavior.untested": Weight(0.0, "nothing is known: neither a pass nor a suspicion"),
-    "injection.instruction": Weight(2.5, "instructions to the model, which reads the results"),
-    "injection.hidden-instruction": Weight(4.0, "instructions that people cannot see have no honest use"),
-    "injection.possible-instruction": Weight(
-        0.3, "two in a hundred honest comments about prompts are worded like this"
-    ),
-    **dict.fromkeys(
-        (
-            "agent.approves-itself",
-            "agent.changes-instructions",
-            "agent.disables-checks",
-            "agent.hides-from-user",
-            "agent.inserts-code",
-            "agent.reads-credentials",
-            "agent.runs-by-itself",
-            "agent.runs-download",
-            "agent.sends-data",
-        ),
-        Weight(2.5, "like any instruction to the model"),
-    ),
-    "agent.suspicious-passage": Weight(1.0, "by its wording alone, which honest texts for agents share"),
     "agent.instructions": Weight(1.5, "instructions of unknown origin do not answer a question about code"),
-    "deceptive.bidi": Weight(2.5, "displays as a different program: no honest reason in code"),
-    "deceptive.bidi-override": Weight(1.0, "text displayed backwards; natural text needs no override"),
-    "deceptive.hidden-data": Weight(2.5, "data that only a machine, such as a model, sees"),
-    "deceptive.invisible": Weight(
-        1.0, "a name that looks like another; also happens when copying from a web page"
-    ),
-    "deceptive.lookalike-name": Weight(2.0, "a Latin name forged with other letters"),
-    "deceptive.colliding-name": Weight(2.0, "indistinguishable from another name in the file"),
-    "deceptive.styled-name": Weight(1.5, "hides a call from a search; a test of Unicode looks the same"),
-    "deceptive.lookalike-punctuation": Weight(0.5, "mostly a typing error"),
-    "deceptive.overprint": Weight(1.5, "a terminal shows different text"),
-    "deceptive.line-separator": Weight(1.0, "some readers see a different line structure"),
     "near_copy.changed-line": Weight(1.5, "looks like a trusted function but differs; may be an honest fork"),
-    "near_copy.removed-check": Weight(2.5, "looks like a trusted function but lacks its protection"),
-    "capabilities.exfiltration": Weight(3.0, "secrets flow into a request: no honest use"),
-    "capabilities.download-and-run": Weight(3.0, "the server decides what is run"),
-    "capabilities.decoded-exec": Weight(3.0, "encoded for one reason: to keep people from reading it"),
-    "capabilities.reverse-shell": Weight(3.0, "no honest use"),
-    "capabilities.persistence": Weight(2.5, "installers do it; snippets have no reason to"),
-    "capabilities.destroys": Weight(2.5, "harm, whether meant or not"),
-    "capabilities.disables-security": Weight(2.5, "not a program's decision"),
-    "capabilities.tampered-verification": Weight(
-        2.0, "weakens everything else in the process; tests do it, too"
-    ),
-    "capabilities.import-effect": Weight(1.0, "scripts without a main guard do it"),
-    "capabilities.install-hook": Weight(2.0, "runs before anything has been imported"),
     "gates.unrelated-exit": Weight(
         1.5, "right except where a condition says so; four of 30,000 honest functions"
     ),
@@ -119,13 +71,7 @@ DEFAULTS: Mapping[str, Weight] = {
     "stuffing.stuffed": Weight(
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
-    "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
-    "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
-    "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
-    "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
-    "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(
         (
             "secrets.private-key",
@@ -150,12 +96,12 @@ DEFAULTS: Mapping[str, Weight] = {
 }
 
 
-# The weight of a static rule that the table does not list.
+# The weight of a rule that the table does not list.
 BY_SEVERITY: Mapping[Severity, Weight] = {
-    Severity.CRITICAL: SERIOUS,
-    Severity.HIGH: SERIOUS,
-    Severity.MEDIUM: DEPENDS,
-    Severity.LOW: COMMON,
+    Severity.CRITICAL: Weight(3.0, "no honest use"),
+    Severity.HIGH: Weight(2.5, "what serves as an example must not have this; removed in mode drop"),
+    Severity.MEDIUM: Weight(1.0, "honest code sometimes does"),
+    Severity.LOW: Weight(0.1, "common in honest code: only enough to break ties"),
     Severity.INFO: Weight(0.0, "reported, costs nothing"),
 }
 # The weight of what a rule about insecure code finds, by the severity of the finding.

@@ -291,35 +291,13 @@ def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
 
 
 @pytest.mark.parametrize(
-    ("unreached", "kept"),
-    [("", 0.0), ("return -1", 0.0), ("total = a + b", 1.5), ("one\ntwo\nthree\nfour\nfive", 1.5)],
-    ids=["all reached", "another line", "the changed line", "too many to tell"],
-)
-def test_a_pass_that_reached_the_changed_line_settles_it(unreached: str, kept: float) -> None:
-    file = chunk_file("u.py", b"def add(a, b):\n    total = (a + b)\n    return total\n")
-    change = Evidence("near_copy", "changed-line", 1.5, "changed", span=Span(2, 2, 15, 35))
-    passed = Evidence(
-        "behavior",
-        "pass",
-        0.0,
-        "130 calls agree",
-        measurements={"coverage": "partial", "calls": 130, "unreached": unreached},
-    )
-    subject = Subject(file.chunks[0], file, Trust.UNLISTED, 0.0, 0.0)
-    found = settled([change, passed], subject)
-    assert found[0].penalty == kept
-    assert is_demoted(found) is (unreached == "total = a + b")
-    few = replace(passed, measurements={**passed.measurements, "calls": 9})
-    assert is_demoted(settled([change, few], subject)) is (unreached not in ("", "return -1"))
-    assert settled([change], subject)[0].penalty == 1.5
-
-
-@pytest.mark.parametrize(
     ("line", "count", "tokens", "unreached", "demoted", "kept"),
     [
         (2, 1, 2, "total = (a + (b if a else 0))", True, 1.5),  # the statement goes on in the next line
         (2, 1, 9, "total = (a + (b if a else 0))", False, 1.5),  # written anew
         (2, 1, 2, "return -1", False, 0.0),
+        (2, 1, 2, "", False, 0.0),
+        (2, 1, 2, "one\ntwo\nthree\nfour\nfive", False, 1.5),  # there may be more
         (2, 2, 2, "return -1", False, 1.5),  # of another change it is not known whether it was reached
         (9, 1, 2, "return -1", False, 1.5),  # no such line
     ],

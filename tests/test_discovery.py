@@ -12,11 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
-from codeguard.corpus.ignore_rules import IgnoreRules
 from codeguard.corpus.stamps import COARSEST_NS, stamp_of
 from codeguard.errors import CorpusError
 
@@ -108,7 +105,7 @@ def test_an_argument_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
             {".gitignore": "build/\n"},
             ["build/a.py", "x/build/b.py", "c.py"],
             ["c.py"],
-            ["build/", "x/build/"],
+            ["build/", "x/"],
         ),
         ({".gitignore": "/build/\n"}, ["build/a.py", "x/build/b.py"], ["x/build/b.py"], ["build/"]),
         ({".gitignore": "build/\n"}, ["build"], ["build"], []),  # a file of that name is no folder
@@ -131,7 +128,7 @@ def test_an_argument_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
             ["a.py", "sub/x/a.py"],
             ["sub/a.py"],
         ),
-        ({".gitignore": "a/**/z.py\n"}, ["a/z.py", "a/b/c/z.py", "z.py"], ["z.py"], ["a/z.py", "a/b/c/z.py"]),
+        ({".gitignore": "a/**/z.py\n"}, ["a/z.py", "a/b/c/z.py", "z.py"], ["z.py"], ["a/"]),
         ({".gitignore": "# c\n\n\\#x\n \n"}, ["#x", "a.py"], ["a.py"], ["#x"]),
         ({".git/info/exclude": "*.tmp\n"}, ["a.tmp", "a.py"], ["a.py"], ["a.tmp"]),
         ({".gitignore": "*\n"}, ["a.py", "d/b.py"], [], [".gitignore", "a.py", "d/"]),
@@ -160,7 +157,7 @@ def test_what_git_tracks_is_never_ignored(tmp_path: Path) -> None:
     found = discover([tmp_path], root=tmp_path)
     assert sorted(names(found)) == [".gitignore", *sorted(forced)]
     assert reasons(found).keys() == {".git/", "build/made.py", "other.py"}
-    inner = discover([tmp_path / "build"], root=tmp_path)  # rules above the argument do not count
+    inner = discover([tmp_path / "build"], root=tmp_path)  # a folder that is named is meant, ignored or not
     assert "build/made.py" in names(inner)
 
 
@@ -182,15 +179,15 @@ def test_a_folder_named_git_is_no_repository(tmp_path: Path) -> None:
     ]
 
 
-def test_without_git_the_rules_count_and_that_is_told(
+def test_without_git_no_rules_count_and_a_note_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(repository(tmp_path), "a.log", "a.py")
     write(tmp_path, ".gitignore", content=b"*.log\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     found = discover([tmp_path], root=tmp_path)
-    assert names(found) == [".gitignore", "a.py"]
-    assert found.notes == (".git/: ignored files may be tracked: git is not installed",)
+    assert names(found) == [".gitignore", "a.log", "a.py"]
+    assert found.notes == (".git/: no .gitignore counts: git is not installed",)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -200,12 +197,6 @@ def test_a_repository_of_another_user_is_read_like_ones_own(tmp_path: Path) -> N
     for path in (tmp_path, tmp_path / ".git"):
         os.chown(path, 12345, 12345)
     assert names(discover([tmp_path], root=tmp_path)) == [".gitignore", "a.py"]
-
-
-def test_the_reason_names_the_file_that_ignores(tmp_path: Path) -> None:
-    write(repository(tmp_path), "sub/a.log")
-    write(tmp_path, "sub/.gitignore", content=b"*.log\n")
-    assert reasons(discover([tmp_path], root=tmp_path))["sub/a.log"] == "ignored by sub/.gitignore"
 
 
 def test_an_argument_file_is_taken_whatever_the_rules_say(tmp_path: Path) -> None:
@@ -229,17 +220,6 @@ def test_a_skipped_file_has_one_reason(tmp_path: Path) -> None:
     found = discover([tmp_path, tmp_path / "large.py"], root=tmp_path, max_bytes=200)
     said = [item.reason for item in found.skipped if item.path == "large.py"]
     assert said == ["too large: 600 bytes, the limit is 200"]
-
-
-def test_rules_that_do_not_count_are_one_note_and_no_skipped_file(tmp_path: Path) -> None:
-    write(repository(tmp_path), "a.py")
-    write(tmp_path, ".gitignore", content=b"a*b*c*d*e*f\n[z-a]\n" + b"x\n" * 6000)
-    found = discover([tmp_path], root=tmp_path)
-    assert names(found) == [".gitignore", "a.py"]
-    assert ".gitignore" not in reasons(found)
-    (note,) = found.notes
-    assert note.startswith(".gitignore: ")
-    assert note.count("of its rules do not count") > 1
 
 
 def test_the_callers_own_patterns_count_too(tmp_path: Path) -> None:
@@ -276,18 +256,15 @@ def test_a_pattern_cannot_make_the_walk_hang(tmp_path: Path, pattern: str) -> No
     write(repository(tmp_path), *(f"{'a/' * 60}{'a' * 200}{number}.py" for number in range(5)), "b.log")
     write(tmp_path, ".gitignore", content=f"{pattern}\n*.log\n".encode())
     script = "import sys; from pathlib import Path; from codeguard.corpus.discovery import discover\n"
-    script += "found = discover([Path(sys.argv[1])], root=Path(sys.argv[1])); print(len(found.files))"
+    script += "from codeguard.corpus import git; git.IGNORED_S = 3\n"
+    script += (
+        "found = discover([Path(sys.argv[1])], root=Path(sys.argv[1])); print(len(found.files), *found.notes)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script, tmp_path], check=False, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout == "6\n", done.stderr
-
-
-@given(st.binary(max_size=200), st.text(min_size=1, max_size=20).filter(lambda name: "/" not in name))
-def test_no_ignore_file_raises(data: bytes, name: str) -> None:
-    rules = IgnoreRules()
-    rules.add("", data, ".gitignore")
-    assert rules.ignored_by(name, False) in (None, ".gitignore")
+    late = "7 .git/: no .gitignore counts: git cannot be run, or does not answer in time\n"
+    assert done.stdout in ("6\n", late), done.stderr
 
 
 def test_links_are_not_followed_and_never_out_of_the_folder(tmp_path: Path) -> None:

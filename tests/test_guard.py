@@ -94,30 +94,6 @@ def test_poison_on_top_before_and_last_after(guard: CodeGuard) -> None:
     assert {item.chunk.path for item in ranking.results[:2]} == {"ours/m.py", "theirs/clean.py"}
 
 
-def test_a_weakness_that_the_trusted_twin_has_as_well_costs_nothing(corpus: Path) -> None:
-    evaluated = (
-        '\n\ndef compute(text):\n    """Compute the value of a text.\n\n    >>> compute("1+2")\n    3\n'
-        '    >>> compute("2*5")\n    10\n    """\n    return eval(text)\n'
-    )
-    ours = corpus / "ours/m.py"
-    ours.write_text(ours.read_text() + evaluated)
-    (corpus / "theirs/same.py").write_text(
-        'def compute(source):\n    """Compute the value of a text."""\n    value = eval(source)\n    return value\n'
-    )
-    (corpus / "theirs/weak.py").write_text(
-        'def add(x, y):\n    """Add two numbers."""\n    return eval(f"{x!r}+{y!r}")\n'
-    )
-    with open_guard(corpus) as opened:
-        opened.index([corpus])
-        ranking = opened.query("compute the value of a text, add two numbers", k=10)
-    for path, symbol, same in (("theirs/same.py", "compute", True), ("theirs/weak.py", "add", False)):
-        found = place(ranking, path, symbol)
-        assert found.verdict == "pass"
-        (item,) = [one for one in found.evidence if (one.signal, one.id) == ("insecure", "code-injection")]
-        assert (item.penalty == 0) is same
-        assert ("the trusted ours/m.py:" in item.reason) is same
-
-
 def test_every_chunk_of_a_trusted_file_is_trusted(guard: CodeGuard) -> None:
     """The method's own prototype compared chunk digests with file digests: no chunk of many was ever trusted."""
     ranking = guard.query("calculate factorial", k=10)

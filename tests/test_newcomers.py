@@ -93,7 +93,6 @@ def test_a_language_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         extensions=(".toy",),
         wheel="tree-sitter-python",
         roles={"function_definition": Role.FUNCTION},
-        blocks=frozenset({"module", "block"}),
     )
     monkeypatch.setattr(registry, "GRAMMARS", (*registry.GRAMMARS, toy))
     assert "toy" in [item.name for item in languages()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,8 +33,8 @@ from codeguard.corpus.discovery import (
     name_problem,
     printable_name,
 )
+from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
-from codeguard.corpus.ignore_rules import Exclusion
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import spread
@@ -89,52 +89,30 @@ class ChangeSet:
         before = frozenset(names)
         return {now: then for now, then in self._came_from.items() if then in before}
 
-    def newly_caused(
-        self, after: Sequence[Finding], before: Sequence[Finding], files: Iterable[SourceFile]
-    ) -> list[Finding]:
+    def newly_caused(self, after: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
         """Return the open findings that were not there before the change, and those that are overruled.
 
-        A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure,
-        in the same function or one that is mostly the same under another name; or if the function that holds it was
-        moved as it is from where it is no more. The same line in another function is a new finding. `files` are those
-        of both sides, as far as they were read.
+        A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure;
+        or if the function that holds it was moved as it is from where it is no more.
         """
-        texts = {chunk.sha256: chunk.text for file in files for chunk in file.chunks}
-        left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+        there: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         for item in before:
-            left[item.path, item.rule, item.text_digest].append(item)
-        pending = [item for item in after if item.open]
+            there[item.rule, item.text_digest].append(item)
 
-        def same_text(now: Finding, then: Finding) -> bool:
-            return now.digest == then.digest
+        def was_there(item: Finding, moved: bool) -> bool:
+            file, rows = self._came_from.get(item.path, ""), there[item.rule, item.text_digest]
+            for place, row in enumerate(rows):
+                same = row.digest == item.digest and item.symbol if moved else row.path == file
+                if same and row.severity >= item.severity and row.confidence >= item.confidence:
+                    del rows[place]
+                    return True
+            return False
 
-        def same_symbol(now: Finding, then: Finding) -> bool:
-            return now.symbol == then.symbol
-
-        def renamed(now: Finding, then: Finding) -> bool:
-            sides = [
-                set(map(str.strip, texts.get(item.digest, "").splitlines())) - {""} for item in (now, then)
-            ]
-            return 2 * len(sides[0] & sides[1]) > max(map(len, sides))
-
-        for same in (same_text, same_symbol, renamed):  # the surest matches first
-            pending = [
-                item
-                for item in pending
-                if not _taken(
-                    left[self._came_from.get(item.path, ""), item.rule, item.text_digest], item, same
-                )
-            ]
-        moved: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
-        for rows in left.values():
-            for item in rows:
-                moved[item.rule, item.text_digest].append(item)
-        new = {
-            id(item)
-            for item in pending
-            if not item.symbol or not _taken(moved[item.rule, item.text_digest], item, same_text)
-        }
-        return [item for item in after if not item.open or id(item) in new]
+        new = [item for item in after if item.open]
+        for moved in (False, True):
+            new = [item for item in new if not was_there(item, moved)]
+        caused = set(map(id, new))
+        return [item for item in after if not item.open or id(item) in caused]
 
     def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the names of the files that were below paths before the change.
@@ -340,17 +318,3 @@ def protections_task() -> Run:
 
 def _end(start: int, chunk: Chunk) -> int:
     return start + len(chunk.text)
-
-
-def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding], bool]) -> bool:
-    match = next(
-        (
-            place
-            for place, row in enumerate(rows)
-            if row.severity >= item.severity and row.confidence >= item.confidence and same(item, row)
-        ),
-        None,
-    )
-    if match is not None:
-        del rows[match]
-    return match is not None

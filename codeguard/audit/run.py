@@ -164,16 +164,15 @@ class _Audit:
 
     def report(self) -> AuditReport:
         """Run the audit."""
-        inspected = self._inspect(self._side, self._own)
+        inspected = self._inspect(self._side)
         change = self._change
-        before = self._inspect(change.before, self._own.values()) if change is not None else []
+        before = self._inspect(change.before) if change is not None else []
         checked = self._behavior(inspected, before)
         findings = self._findings(inspected, self._side, checked.findings)
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
-            files = [item.file for item in (*inspected, *before) if item.file is not None]
-            findings = [*change.newly_caused(findings, there, files), *review.findings]
+            findings = [*change.newly_caused(findings, there), *review.findings]
             checked = checked.with_review(review)
         if self._policy is not None:
             findings = self._policy.applied(findings)
@@ -307,34 +306,17 @@ class _Audit:
         trusted = self._base.files() if self._base.manifest is not None else None
         return Shared.of_values(compared(trusted, self._signals))
 
-    @cached_property
-    def _shared_of_owner(self) -> Shared:
-        """Return what the owner's changed files are compared with: themselves before."""
-        change = self._change
-        assert change is not None
-        files = change.files_before(self._executor)
-        names = dict.fromkeys(self._own.values())
-        trusted = [file for name in names if (file := files.file(name)) is not None]
-        return Shared.of_values(compared(trusted, self._signals))
-
-    def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
+    def _inspect(self, side: Side) -> list[Inspected]:
         # What a change brings is judged by the text of functions on both sides.
         keep = self._options.behavior or self._base.manifest is not None or self._change is not None
-
-        def progress(done: int, total: int) -> None:
-            self._progress("files", done, total)
-
-        of_owner = frozenset(own)
-        found: dict[str, Inspected] = {}
-        for owned in (False, True):
-            sources = [source for source in side.sources if (source.name in of_owner) is owned]
-            if sources:
-                shared = self._shared_of_owner if owned else self._shared
-                results = inspect_all(
-                    sources, self._executor, shared, self._signals, keep=keep, progress=progress
-                )
-                found.update((item.name, item) for item in results)
-        return [found[source.name] for source in side.sources]
+        return inspect_all(
+            side.sources,
+            self._executor,
+            self._shared,
+            self._signals,
+            keep=keep,
+            progress=lambda done, total: self._progress("files", done, total),
+        )
 
     def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
         """Compare the owner's changed functions with what they were."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
@@ -12,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeguard.corpus.decoding import read_text, too_large_reason, unreadable_reason
-from codeguard.corpus.git import WorkingTree
-from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
+from codeguard.corpus.exclusion import Exclusion
+from codeguard.corpus.git import ignored_in
 from codeguard.corpus.names import name_of
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
 from codeguard.corpus.stamps import UNSETTLED, settled_stamp
@@ -52,7 +51,7 @@ class FoundFile:
 class Discovery:
     """The files found and everything that was skipped, both by name; nothing is both.
 
-    `notes` are lines `path: reason` about ignore rules that do not count.
+    `notes` are lines `path: reason` about working trees whose ignored files git does not tell.
     """
 
     files: tuple[FoundFile, ...]
@@ -77,11 +76,9 @@ def discover(
 ) -> Discovery:
     """Find the files under `paths`.
 
-    Folders are walked without following links. In the working tree of a git
-    repository the .gitignore files and .git/info/exclude inside a walked
-    folder count for files that git does not track. Elsewhere, as in an
-    unpacked archive, they do not: otherwise the archive's author would choose what is examined. A file given
-    explicitly is taken regardless of them. The patterns of `exclude` (same syntax) apply to every file and
+    Folders are walked without following links. What git ignores in its working tree is left out; elsewhere, as in an
+    unpacked archive, no .gitignore counts (see `ignored_in`). A file or folder given explicitly is taken regardless.
+    The patterns of `exclude` (same syntax) apply to every file and
     are matched against its name. With `withhold_secrets`, files that are secrets by their name, or that begin
     with a private key, are skipped. Everything skipped is listed once with its reason, an ignored folder as one
     entry. What an argument names is not listed as ignored by the walk of another argument.
@@ -146,30 +143,6 @@ def _arguments(paths: Sequence[Path]) -> list[Path]:
 
 
 @dataclass(slots=True)
-class _Tree:
-    """A folder to walk: its name in the index, and what is ignored in it."""
-
-    top: Path
-    prefix: str
-    git: WorkingTree
-    rules: IgnoreRules = field(default_factory=IgnoreRules)
-    _within_ignored: dict[str, str] = field(default_factory=dict)
-
-    def ignored_by(self, relative: str, is_folder: bool) -> str | None:
-        """Return the rule that ignores a path (relative to the top); None without one or if it is tracked."""
-        source = self._within_ignored.get(relative.rpartition("/")[0]) or self.rules.ignored_by(
-            relative, is_folder
-        )
-        if source is None:
-            return None
-        if not self.git.tracks(relative):
-            return source
-        if is_folder:  # only tracked files in it are considered
-            self._within_ignored[relative] = source
-        return None
-
-
-@dataclass(slots=True)
 class _Walk:
     """Collects files and reasons; one for each `discover`."""
 
@@ -183,7 +156,7 @@ class _Walk:
     _folders: set[Path] = field(default_factory=set)
     # An argument that is walked later overwrites what was said before.
     _skipped: dict[str, str] = field(default_factory=dict)
-    _notes: dict[str, list[str]] = field(default_factory=dict)
+    _notes: dict[str, None] = field(default_factory=dict)
 
     def result(self) -> Discovery:
         files = sorted(self._files.values(), key=lambda file: file.name)
@@ -191,76 +164,55 @@ class _Walk:
         return Discovery(
             tuple(files),
             tuple(sorted(skipped, key=lambda item: (item.path, item.reason))),
-            tuple(f"{printable_name(name)}: {'; '.join(self._notes[name])}" for name in sorted(self._notes)),
+            tuple(sorted(self._notes)),
         )
 
     def skip(self, name: str, reason: str) -> None:
         self._skipped[name] = reason
 
-    def note(self, name: str, reason: str) -> None:
-        """Say something about a file or folder that is not skipped for it, once."""
-        if reason not in self._notes.setdefault(name, []):
-            self._notes[name].append(reason)
-
     def folder(self, top: Path, prefix: str) -> None:
         """Walk a folder iteratively, visiting each real folder once."""
         self._skipped.pop(_join(prefix) + "/", None)
-        tree = _Tree(top, prefix, WorkingTree(top))
-        if tree.git.is_one:
-            self._read_rules(tree, top / ".git" / "info" / "exclude", "")
+        ignored, problem = ignored_in(top)
+        if problem:
+            note = f"no .gitignore counts: {printable_name(problem)}"
+            self._notes[f"{printable_name(_join(prefix, '.git/'))}: {note}"] = None
         pending = [(top, "")]
         while pending:
             folder, inside = pending.pop()
             if folder in self._folders:
                 continue
             self._folders.add(folder)
-            pending.extend(reversed(list(self._entries(folder, inside, tree))))
-        if tree.git.problem:
-            reached = "ignored files may be tracked" if tree.git.is_one else "no .gitignore counts"
-            self.note(_join(prefix, ".git/"), f"{reached}: {printable_name(tree.git.problem)}")
+            pending.extend(reversed(list(self._entries(folder, inside, top, prefix, ignored))))
 
-    def _read_rules(self, tree: _Tree, path: Path, inside: str) -> None:
-        try:
-            data = _read(path, IgnoreRules.MAX_BYTES + 1)
-        except FileNotFoundError:
-            return
-        except (_UnsuitableError, OSError) as error:
-            if not (isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ENAMETOOLONG)):
-                self.note(_join(tree.prefix, inside, path.name), f"its rules do not count: {_say(error)}")
-            return
-        shown = _join(tree.prefix, inside, path.name)
-        for complaint in tree.rules.add(inside, data, shown):
-            self.note(shown, complaint)
-
-    def _entries(self, folder: Path, inside: str, tree: _Tree) -> Iterator[tuple[Path, str]]:
+    def _entries(
+        self, folder: Path, inside: str, top: Path, prefix: str, ignored: frozenset[str]
+    ) -> Iterator[tuple[Path, str]]:
         """Take the files of a folder and yield its subfolders to walk."""
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
         except OSError as error:
-            self.skip(_join(tree.prefix, inside) + "/", f"cannot be read: {_say(error)}")
+            self.skip(_join(prefix, inside) + "/", f"cannot be read: {_say(error)}")
             return
-        if tree.git.is_one and any(entry.name == ".gitignore" for entry in entries):
-            self._read_rules(tree, folder / ".gitignore", inside)
         for entry in entries:
             relative = f"{inside}/{entry.name}" if inside else entry.name
-            name = _join(tree.prefix, relative)
+            name = _join(prefix, relative)
             path = folder / entry.name
             is_folder = False
             try:
                 is_folder = entry.is_dir(follow_symlinks=False)
                 _check_name(entry.name)
                 if entry.is_symlink():
-                    raise _UnsuitableError(_link_reason(path, tree.top))
+                    raise _UnsuitableError(_link_reason(path, top))
                 if is_folder and entry.name == GIT:
                     raise _UnsuitableError("version control data")
                 if is_folder and entry.name == STATE and self._is_own_state(path):
                     raise _UnsuitableError("state directory of codeguard")
                 if is_folder and self._exclusion.covers(name, is_folder):
                     raise _UnsuitableError(EXCLUDED)
-                source = tree.ignored_by(relative, is_folder)
-                if source is not None:
-                    raise _UnsuitableError(f"ignored by {source}")
+                if (f"{relative}/" if is_folder else relative) in ignored:
+                    raise _UnsuitableError("ignored by git")
             except _UnsuitableError as reason:
                 self.skip(name + ("/" if is_folder else ""), str(reason))
             except OSError as error:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from pathlib import Path
 
 from codeguard.interpreter import OUTSIDE
 
 TIMEOUT_S = 120
-_NO_GIT = "git is not installed"
+IGNORED_S = 20  # to match a tree with its .gitignore; a hostile pattern takes time that grows with every star
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
@@ -43,6 +42,7 @@ def run_git(
     variables: Collection[str] = (),
     environment: Mapping[str, str] | None = None,
     stdin: bytes = b"",
+    timeout: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git and return its output and exit status.
 
@@ -54,6 +54,7 @@ def run_git(
             another repository, index or object store.
         environment: more variables.
         stdin: what git reads.
+        timeout: seconds.
 
     Raises:
         FileNotFoundError: git is not installed.
@@ -65,7 +66,7 @@ def run_git(
         input=stdin,
         capture_output=True,
         env=environment_of(variables, environment),
-        timeout=TIMEOUT_S,
+        timeout=timeout,
         check=False,
     )
 
@@ -85,49 +86,29 @@ def command(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
     return ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments]
 
 
-class WorkingTree:
-    """A folder that may be in the working tree of a git repository, and what git tracks in it.
+def ignored_in(folder: Path) -> tuple[frozenset[str], str]:
+    """Return what git ignores in a folder: names relative to it, those of folders with a slash, and why git cannot say.
 
-    A folder named `.git` proves nothing: anyone can put one into an archive. So
-    git is asked, on first use. If it is not installed, the folder's word counts.
+    That is nothing outside of a working tree, where an archive's author would choose what is examined (a folder named
+    `.git` proves nothing: anyone can put one into an archive), and nothing in a folder that git ignores itself, which
+    somebody names on purpose. What git tracks is never ignored.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @property
-    def is_one(self) -> bool:
-        """Whether the folder or one above it holds a repository, as far as can be known."""
-        return self._claims and self._answer[1] in ("", _NO_GIT)
-
-    @property
-    def problem(self) -> str:
-        """Why git cannot list tracked files, or ""."""
-        return self._answer[1] if self._claims else ""
-
-    def tracks(self, relative: str) -> bool:
-        """Return whether a file (relative to the folder, posix) is tracked, or anything in a folder of that name."""
-        return relative in self._answer[0]
-
-    @cached_property
-    def _claims(self) -> bool:
-        return any((place / ".git").exists() for place in (self._folder, *self._folder.parents))
-
-    @cached_property
-    def _answer(self) -> tuple[set[str], str]:
-        """Return what is tracked, with the folders around it, and why git cannot list it."""
-        try:
-            # A repository of another user may be listed: nothing that its configuration names is run.
-            done = run_git(self._folder, "ls-files", "-z", "--cached", settings={"safe.directory": "*"})
-        except FileNotFoundError:
-            return set(), _NO_GIT
-        except (OSError, subprocess.TimeoutExpired):
-            return set(), "git cannot be run"
-        if done.returncode:
-            return set(), done.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
-        known: set[str] = set()
-        for name in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
-            while name and name not in known:
-                known.add(name)
-                name = name.rpartition("/")[0]
-        return known, ""
+    if not any((place / ".git").exists() for place in (folder, *folder.parents)):
+        return frozenset(), ""
+    # A repository of another user may be listed: nothing that its configuration names is run.
+    settings = {"safe.directory": "*", "core.excludesFile": os.devnull}
+    listing = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    inner = not (folder / ".git").exists()
+    asked = ("check-ignore", "--quiet", "--no-index", ".")
+    try:
+        itself = inner and run_git(folder, *asked, settings=settings, timeout=IGNORED_S).returncode == 0
+        done = run_git(folder, *listing, settings=settings, timeout=IGNORED_S)
+    except FileNotFoundError:
+        return frozenset(), "git is not installed"
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset(), "git cannot be run, or does not answer in time"
+    if done.returncode:
+        return frozenset(), done.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
+    if itself:
+        return frozenset(), ""
+    return frozenset(done.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]), ""

@@ -155,20 +155,6 @@ class StaticEvidence:
             if evidence.penalty > 0
         )
 
-    def weaknesses_at(self, place: str) -> tuple[Chunk | None, frozenset[str]]:
-        """Return the innermost chunk at a place of the index (`path:line`), and the rules of insecure code in it."""
-        path, _, line = place.rpartition(":")
-        file = self._catalog.file(path) if self._catalog is not None and line.isdecimal() else None
-        if file is None or self._unknown(file):
-            return None, frozenset()
-        around = [chunk for chunk in file.chunks if chunk.start_line <= int(line) <= chunk.end_line]
-        if not around:
-            return None, frozenset()
-        chunk = min(around, key=lambda item: item.end_line - item.start_line)
-        index = place_of(chunk, file)
-        found = {item.rule for item in self._rows(file) if item.signal == INSECURE and item.chunk == index}
-        return chunk, frozenset(found)
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the signals that are asked."""

@@ -12,7 +12,7 @@ from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
 from codeguard.index.on_disk import IndexOnDisk
-from codeguard.index.static_evidence import COMPANY, StaticEvidence, place_of
+from codeguard.index.static_evidence import COMPANY, place_of
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -38,14 +38,11 @@ from codeguard.ranking.signals.base import Moment, Signal, SignalContext, Signal
 from codeguard.ranking.signals.provenance import like_own
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
-from codeguard.weights import INSECURE
 
 KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
-LEAST_SETTLING = 30  # calls that agree
 MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated, a constant
-MOST_LINES = 12  # of a statement after its first one
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
@@ -264,30 +261,8 @@ class DefenseManager:
         if self._static is not None:
             found += self._static(subject.chunk, subject.file, subject.trust)
             found += self._company(subject, found)
-            found = suspected(self._as_its_twin(self._static, found), subject.trust)
+            found = suspected(found, subject.trust)
         return self._overruled(subject.chunk, settled(found, subject))
-
-    def _as_its_twin(self, static: StaticEvidence, found: Sequence[Evidence]) -> list[Evidence]:
-        """Return the evidence, insecure code at no cost if the trusted function that it passed against has the same.
-
-        The team's own function is no better then, so that it would only be the name that decides.
-        """
-        passed = (item for item in found if (item.signal, item.id) == ("behavior", "pass"))
-        twin = next((str(item.measurements.get("twin", "")) for item in passed), "")
-        weak = [item.id for item in found if item.signal == INSECURE and item.penalty > 0]
-        if not twin or not weak:
-            return list(found)
-        chunk, same = static.weaknesses_at(twin)
-        if chunk is None or not self.lists(chunk):
-            return list(found)
-        return [
-            replace(
-                item, penalty=0.0, demotes=False, reason=f"{item.reason}; the trusted {twin} has the same"
-            )
-            if item.signal == INSECURE and item.id in same
-            else item
-            for item in found
-        ]
 
     def _company(self, subject: Subject, found: Sequence[Evidence]) -> Iterator[Evidence]:
         """Yield evidence that a chunk depends on a severe finding in another chunk of its file.
@@ -469,43 +444,28 @@ def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
     """Return evidence after calls that agreed: a change that they reached is settled, one that none did is not.
 
     Of a change that no call reached, no more is known than of one in a function that cannot be run. A statement that
-    is written anew is what releases of one author differ in, and a single other token what an edit hides: unless the
-    calls show nothing anyway, only the latter demotes.
+    is written anew is what releases of one author differ in, and a single other token what an edit hides: only the
+    latter demotes.
     """
-    rule = f"{item.signal}.{item.id}"
-    if rule in SETTLED_BY_A_PASS and _reached(item, passed, subject):
+    rule, missing = f"{item.signal}.{item.id}", _missing(passed)
+    changed = _changed(item, subject)
+    is_reached = not any(_bare(part) in changed or changed in _bare(part) for part in missing)
+    every = passed.measurements.get("coverage") == Coverage.FULL.value
+    # Of several changes only the place of one is known.
+    single = bool(changed) and item.measurements.get("count", 1) == 1
+    if rule in SETTLED_BY_A_PASS and (every or (single and is_reached and len(missing) < MOST_UNREACHED)):
         return replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
-    partial = passed.measurements.get("coverage") != Coverage.FULL.value
-    is_function = subject.chunk.kind is ChunkKind.FUNCTION and not item.convicts
     small = item.measurements.get("tokens", 0)
-    hidden = isinstance(small, int) and small <= MOST_EDITED and _is_unreached(item, passed, subject)
-    if rule in CHANGES and partial and is_function and (hidden or _shows_too_little(passed)):
+    hidden = changed and not is_reached and isinstance(small, int) and small <= MOST_EDITED
+    if (
+        rule in CHANGES
+        and hidden
+        and not every
+        and not item.convicts
+        and subject.chunk.kind is ChunkKind.FUNCTION
+    ):
         return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
-
-
-def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
-    """Return whether the calls of a pass reached a changed line, by the reported unreached places."""
-    if passed.measurements.get("coverage") == Coverage.FULL.value:
-        return True
-    calls, missing = passed.measurements.get("calls", 0), _missing(passed)
-    if not isinstance(calls, int) or calls < LEAST_SETTLING or len(missing) >= MOST_UNREACHED:
-        return False
-    # Of several changes only the place of one is known.
-    single = change.measurements.get("count", 1) == 1
-    return single and bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
-
-
-def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
-    """Return whether a changed line is among the places that the calls of a pass did not reach."""
-    changed, missing = _changed(change, subject), _missing(passed)
-    return bool(changed) and any(_bare(part) in changed or changed in _bare(part) for part in missing)
-
-
-def _shows_too_little(passed: Evidence) -> bool:
-    """Return whether few calls left as many places unreached as a report names, which settles nothing."""
-    calls = passed.measurements.get("calls", 0)
-    return isinstance(calls, int) and calls < LEAST_SETTLING and len(_missing(passed)) >= MOST_UNREACHED
 
 
 def _missing(passed: Evidence) -> list[str]:
@@ -513,19 +473,9 @@ def _missing(passed: Evidence) -> list[str]:
 
 
 def _changed(change: Evidence, subject: Subject) -> str:
-    """Return the changed statement without formatting; "" if its place is unknown."""
-    lines = subject.file.text.splitlines()
-    line = change.measurements.get("line")
-    if change.span is not None:
-        return _bare("".join(lines[change.span.start_line - 1 : change.span.end_line]))
-    if not isinstance(line, int) or not 0 < line <= len(lines):
-        return ""
-    taken = lines[line - 1]
-    for following in lines[line : line + MOST_LINES]:
-        if sum(map(taken.count, "([{")) <= sum(map(taken.count, ")]}")):
-            break
-        taken += following
-    return _bare(taken)
+    """Return the first line of a changed statement without formatting; "" if its place is unknown."""
+    lines, line = subject.file.text.splitlines(), change.measurements.get("line")
+    return _bare(lines[line - 1]) if isinstance(line, int) and 0 < line <= len(lines) else ""
 
 
 def _bare(code: str) -> str:

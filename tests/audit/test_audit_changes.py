@@ -188,7 +188,7 @@ def brought(repository: Path, before: dict[str, str], after: dict[str, str | Non
         ({"m.py": INSECURE}, {"n.py": INSECURE}, [(INJECTION, "n.py")]),
         ({"m.py": INSECURE}, {"m.py": None}, []),
         ({"m.py": LONG}, {"m.py": LONG.replace("def run", "def start")}, []),
-        ({"m.py": LONG}, {"m.py": CLEAN + "\n\n" + INSECURE.replace("def run", "def serve")}, [(INJECTION, "m.py")]),
+        ({"m.py": LONG}, {"m.py": CLEAN + "\n\n" + INSECURE.replace("def run", "def serve")}, []),
     ],
     ids=[
         "a line is added", "lines around it move", "the same line again", "one of two goes",

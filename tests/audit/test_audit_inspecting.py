@@ -164,7 +164,7 @@ def test_what_discovery_leaves_out_is_told_apart(project: Path) -> None:
         ("discovery.not-read", "nul.py"),
     ]
     reasons = {item.path: item.reason for item in report.skipped}
-    assert "ignored by .gitignore" in reasons["ignored/"]
+    assert "ignored by git" in reasons["ignored/"]
     assert {"nul.bin", "in", "pipe"} <= reasons.keys()
 
 
@@ -182,7 +182,7 @@ def test_every_reason_of_discovery_is_known() -> None:
     reasons = [
         "link that leads out of the folder",
         "its name is not UTF-8",
-        "ignored by .gitignore",
+        "ignored by git",
         "broken link",
     ]
     found = skipped_findings([Skipped("a.py", reason) for reason in reasons])

@@ -118,60 +118,6 @@ def test_pre_commit_stops_a_poisoned_commit(repository: Path, monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_try_repo_with_a_clone(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`pre-commit try-repo` on a repository that carries our hooks, run by the codeguard that is installed."""
-    pytest.importorskip("pre_commit")
-    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "cache"))
-    clone = tmp_path / "hooks"
-    clone.mkdir()
-    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    (clone / ".pre-commit-hooks.yaml").write_text(text.replace("language: python", "language: system"))
-    git(clone, "init", "-q")
-    git(clone, "add", ".")
-    git(clone, "commit", "-q", "-m", "hooks")
-    for name, content, code in (("clean.py", CLEAN, 0), ("poisoned.py", POISON, 1)):
-        write(repository, {name: content})
-        git(repository, "add", name)
-        words = [
-            sys.executable,
-            "-m",
-            "pre_commit",
-            "try-repo",
-            str(clone),
-            "codeguard-audit",
-            "--files",
-            name,
-        ]
-        done = subprocess.run(
-            words, cwd=repository, env=on_path(), capture_output=True, text=True, timeout=600, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_pre_commit_builds_an_environment_for_the_hook(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The hook as users get it: pre-commit clones this repository and installs it, with the package registry."""
-    pytest.importorskip("pre_commit")
-    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "cache"))
-    clone = tmp_path / "hooks"
-    if subprocess.run(["git", "clone", "-q", ROOT, clone], check=False, timeout=120).returncode:
-        pytest.skip("needs the project's own git repository")
-    hook = "repos: [{repo: %s, rev: %s, hooks: [{id: codeguard-audit}]}]\n"
-    config(repository, hook % (clone, git(clone, "rev-parse", "HEAD").strip()))
-    words = [sys.executable, "-m", "pre_commit", "install-hooks"]
-    built = subprocess.run(words, cwd=repository, env=on_path(), capture_output=True, text=True, check=False)
-    if built.returncode:
-        pytest.skip(f"needs the package registry: {built.stdout[-300:]}")
-    clean = commit(repository, "clean.py", CLEAN)
-    assert clean.returncode == 0, clean.stdout + clean.stderr
-    poisoned = commit(repository, "poisoned.py", POISON)
-    assert poisoned.returncode == 1
-    assert "insecure.command-injection" in poisoned.stdout + poisoned.stderr
-
-
-@pytest.mark.slow
 def test_trust_verify_stops_a_changed_tree(repository: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:

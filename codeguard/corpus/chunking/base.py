@@ -61,18 +61,16 @@ class Grammar:
     `wheel` is the distribution that carries the tree-sitter grammar, `entry` the function of its module that
     returns it, and `extra` the extra of codeguard that installs it, empty for the default ones.
     `roles` covers the node types whose type determines the role; `examine` is called first for types that
-    need inspection: those in `examined`, or all if that is None. `blocks` are the node types whose named
-    children are statements. `bodiless` are the function types that may be mere declarations, which are not
-    chunks; `leading` the types of decorations that precede a function as separate nodes. `comment` lists the
-    beginnings of comment lines. `recover` outlines a text that does not parse; without it, the tree with its
-    errors is used. `isolated` parses the text in a process that can be killed.
+    need inspection: those in `examined`, or all if that is None. `bodiless` are the function types that may be mere
+    declarations, which are not chunks; `leading` the types of decorations that precede a function as separate nodes.
+    `comment` lists the beginnings of comment lines. `recover` outlines a text that does not parse; without it, the
+    tree with its errors is used. `isolated` parses the text in a process that can be killed.
     """
 
     name: str
     extensions: tuple[str, ...]
     wheel: str
     roles: Mapping[str, Role]
-    blocks: frozenset[str]
     entry: str = "language"
     extra: str = "languages"
     interpreters: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from codeguard.corpus.embedded import closing_fence
 from codeguard.extras import installation, requirement
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span
 
-CHUNKER_ID = "codeguard-chunker/2"
+CHUNKER_ID = "codeguard-chunker/3"
 MAX_CHARS = 4000
 # A chunk costs half a millisecond of processor time from cut to store. The largest file in well-known
 # packages has 3,400 chunks; the largest generated files have one per 2,000 bytes.

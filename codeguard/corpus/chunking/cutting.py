@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from tree_sitter import Node
@@ -17,7 +16,7 @@ from tree_sitter import Node
 from codeguard.corpus.chunking import registry
 from codeguard.corpus.chunking.base import Grammar, Outline
 from codeguard.corpus.chunking.indentation import outline as outline_by_indentation
-from codeguard.corpus.chunking.outline import outline_of, statement_starts
+from codeguard.corpus.chunking.outline import outline_of
 from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.corpus.chunking.tiling import Piece, split, tile
 from codeguard.models import ChunkKind
@@ -139,27 +138,22 @@ def cut_prose(text: bytes, max_chars: int) -> Cut:
     outline = outline_by_indentation(text)
     tiles = tile(text, outline.marks, (b"#",), ChunkKind.LINES)
     imports, note = _bounded(outline)
-    return Cut(split(text, tiles, max_chars, _nowhere), imports, note=note)
+    return Cut(split(text, tiles, max_chars), imports, note=note)
 
 
 def by_lines(text: bytes, max_chars: int, note: str = "") -> Cut:
     """Cut a text at its lines."""
     whole = [Piece(0, len(text), ChunkKind.LINES, "")] if text else []
-    return Cut(split(text, whole, max_chars, _nowhere), gave_up=True, note=note)
-
-
-def _nowhere(start: int, end: int, least: int) -> list[tuple[int, int]]:
-    return []
+    return Cut(split(text, whole, max_chars), gave_up=True, note=note)
 
 
 def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max_chars: int) -> Cut:
-    starts = _nowhere if root is None else partial(statement_starts, root, grammar)
     tiles = tile(text, outline.marks, grammar.comment, ChunkKind.MODULE)
     imports, note = _bounded(outline)
     if root is None:
         note = f"functions found by indentation: the {grammar.name} parser gave up on it"
     broken = root is None or root.has_error
-    return Cut(split(text, tiles, max_chars, starts), imports, broken=broken, note=note)
+    return Cut(split(text, tiles, max_chars), imports, broken=broken, note=note)
 
 
 def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:

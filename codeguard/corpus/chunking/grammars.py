@@ -46,7 +46,6 @@ _BASH = Grammar(
         scopes="if_statement elif_clause else_clause for_statement while_statement do_group case_statement"
         " case_item compound_statement list",
     ),
-    blocks=_types("program compound_statement do_group subshell"),
     comment=(b"#",),
     examine=_bash,
 )
@@ -92,7 +91,6 @@ _C = Grammar(
         " preproc_else",
         imports="preproc_include",
     ),
-    blocks=_types("translation_unit compound_statement declaration_list field_declaration_list"),
     examine=_c,
 )
 
@@ -117,7 +115,6 @@ _CPP = Grammar(
         **_C.roles,
         **_roles(scopes="field_declaration field_declaration_list", imports="using_declaration"),
     },
-    blocks=_C.blocks,
     examine=_cpp,
 )
 
@@ -148,7 +145,6 @@ _CSHARP = Grammar(
         scopes="global_statement declaration_list preproc_if preproc_elif preproc_else",
         imports="using_directive extern_alias_directive",
     ),
-    blocks=_types("compilation_unit declaration_list block switch_body"),
     bodiless=_types(_CSHARP_FUNCTIONS),
     examine=_csharp,
 )
@@ -173,7 +169,6 @@ _GO = Grammar(
     extensions=(".go",),
     wheel="tree-sitter-go",
     roles=_roles(functions="function_declaration", imports="import_declaration"),
-    blocks=_types("source_file block statement_list"),
     examine=_go,
 )
 
@@ -188,7 +183,6 @@ _JAVA = Grammar(
         scopes="enum_constant class_body enum_body_declarations",
         imports="import_declaration",
     ),
-    blocks=_types("program block class_body interface_body enum_body constructor_body switch_block"),
     bodiless=_types("method_declaration"),
 )
 
@@ -314,7 +308,6 @@ _JAVASCRIPT = Grammar(
     extra="",
     interpreters=("node", "nodejs", "deno", "bun"),
     roles=_JAVASCRIPT_ROLES,
-    blocks=_types("program statement_block class_body switch_body object"),
     leading=_types("decorator"),
     examine=_javascript,
 )
@@ -372,7 +365,6 @@ _PHP = Grammar(
         scopes="compound_statement if_statement else_clause else_if_clause colon_block",
         imports="namespace_use_declaration",
     ),
-    blocks=_types("program compound_statement declaration_list switch_block colon_block"),
     bodiless=_types("method_declaration"),
     comment=(b"//", b"/*", b"*", b"#"),
     examine=_php,
@@ -401,7 +393,6 @@ _PYTHON = Grammar(
         " with_statement for_statement while_statement match_statement case_clause",
         imports="import_statement import_from_statement future_import_statement",
     ),
-    blocks=_types("module block"),
     examine=_python,
     examined=_types("decorated_definition"),
     recover=outline,
@@ -434,7 +425,6 @@ _RUBY = Grammar(
         functions="method singleton_method",
         scopes="singleton_class body_statement if unless then else elsif begin rescue ensure while do",
     ),
-    blocks=_types("program body_statement block_body then else do"),
     comment=(b"#",),
     examine=_ruby,
 )
@@ -460,7 +450,6 @@ _RUST = Grammar(
         namespaces="mod_item",
         imports="use_declaration extern_crate_declaration",
     ),
-    blocks=_types("source_file block declaration_list match_block"),
     leading=_types("attribute_item"),
     examine=_rust,
 )

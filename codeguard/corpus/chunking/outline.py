@@ -110,31 +110,3 @@ def _role(node: Node, kind: str, grammar: Grammar) -> NodeRole | None:
 
 
 _PLAIN = {role: NodeRole(role, "" if role is Role.SCOPE or role is Role.IMPORT else None) for role in Role}
-
-
-def statement_starts(
-    root: Node, grammar: Grammar, start: int, end: int, smallest: int
-) -> list[tuple[int, int]]:
-    """Return where statements begin between two bytes, each with its depth.
-
-    Nodes shorter than `smallest` bytes are not examined: they need no splitting.
-    """
-    starts: list[tuple[int, int]] = []
-    stack: list[tuple[Node, int]] = [(root, 0)]
-    while stack:
-        node, depth = stack.pop()
-        is_block = node.type in grammar.blocks
-        after_comment = False
-        for child in node.children:
-            if child.end_byte <= start:
-                after_comment = False
-                continue
-            if child.start_byte >= end:
-                break
-            is_comment = child.is_extra
-            if is_block and child.is_named and child.start_byte > start and not after_comment:
-                starts.append((child.start_byte, depth))
-            after_comment = is_comment
-            if child.end_byte - child.start_byte >= smallest and child.child_count:
-                stack.append((child, depth + 1))
-    return starts

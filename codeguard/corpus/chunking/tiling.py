@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from codeguard.corpus.chunking.base import Mark
 from codeguard.models import ChunkKind
 
 _REST_BLANK = re.compile(rb"[ \t\f\r;,]*(?:(?:\#|//)[^\n]*|/\*[^\n]*?\*/[ \t\f\r]*)?(?:\n|\Z)")
-_BLANKS = re.compile(rb"\s*+")
-_LINE_ENDS = re.compile(rb"\n")
+_LINES = re.compile(rb"(?P<indent>[ \t]*)(?P<code>[^\s]?)[^\n]*(?:\n|\Z)")
+_WORST = 1 << 30
+_COMMENTS = (b"#", b"/", b"*")
 _NEWLINE = 0x0A
-
-Starts = Callable[[int, int, int], Sequence[tuple[int, int]]]
 
 
 class Piece(NamedTuple):
@@ -89,25 +88,24 @@ def _rest_of_line(source: bytes, end: int) -> int:
     return match.end() if match else end
 
 
-def split(source: bytes, pieces: Iterable[Piece], max_chars: int, starts: Starts) -> tuple[Piece, ...]:
-    """Split pieces of more than `max_chars` characters at statements, else lines, else anywhere.
+def split(source: bytes, pieces: Iterable[Piece], max_chars: int) -> tuple[Piece, ...]:
+    """Split pieces of more than `max_chars` characters before the least indented lines, else anywhere.
 
-    Parts keep kind and symbol. A part is at least half full if a boundary allows it, and ends at the boundary
-    of the outermost statement in reach.
+    Parts keep kind and symbol. A part is at least half full if a line allows it.
     """
     parts: list[Piece] = []
     for piece in pieces:
         if piece.end - piece.start <= max_chars:
             parts.append(piece)
         else:
-            parts.extend(_split(source, piece, max_chars, starts))
+            parts.extend(_split(source, piece, max_chars))
     return tuple(parts)
 
 
-def _split(source: bytes, piece: Piece, max_chars: int, starts: Starts) -> list[Piece]:
+def _split(source: bytes, piece: Piece, max_chars: int) -> list[Piece]:
     if _reach(source, piece.start, piece.end, max_chars) == piece.end:
         return [piece]
-    at, depths = _borders(source, piece, starts(piece.start, piece.end, max_chars // 2))
+    at, depths = _borders(source, piece)
     parts: list[Piece] = []
     start = piece.start
     while True:
@@ -122,23 +120,20 @@ def _split(source: bytes, piece: Piece, max_chars: int, starts: Starts) -> list[
         start = cut
 
 
-def _borders(
-    source: bytes, piece: Piece, statements: Sequence[tuple[int, int]]
-) -> tuple[list[int], list[int]]:
-    """Return the possible cuts of the piece, ascending, with the badness of each."""
-    deepest = max((depth for _, depth in statements), default=0) + 1
-    depths = {match.end(): deepest for match in _LINE_ENDS.finditer(source, piece.start, piece.end)}
-    lines = [source.rfind(b"\n", 0, piece.start) + 1, *depths]
-    codes: dict[int, int] = {}  # offset of the first non-blank byte of a line
-    for statement, depth in statements:
-        line = lines[bisect_right(lines, statement) - 1]
-        if line not in codes:
-            codes[line] = _BLANKS.match(source, line).end()  # type: ignore[union-attr]
-        place = line if codes[line] >= statement else statement
-        if piece.start < place < piece.end:
-            depths[place] = min(depth, depths.get(place, depth))
-    ordered = sorted(depths)
-    return ordered, [depths[place] for place in ordered]
+def _borders(source: bytes, piece: Piece) -> tuple[list[int], list[int]]:
+    """Return where the lines of the piece begin, each with how bad a cut there is: its indentation.
+
+    Worst are blank lines, those that close a bracket, and those below a comment, which belongs to them.
+    """
+    at, depths = [], []
+    below_comment = False
+    for line in _LINES.finditer(source, piece.start, piece.end):
+        code = line["code"]
+        at.append(line.start())
+        is_bad = below_comment or not code or code in b")]}"
+        depths.append(_WORST if is_bad else len(line["indent"].expandtabs()))
+        below_comment = code in _COMMENTS
+    return at, depths
 
 
 def _best(at: Sequence[int], depths: Sequence[int], above: int, reach: int) -> int | None:
