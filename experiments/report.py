@@ -17,7 +17,7 @@ from codeguard.models import Chunk
 from codeguard.ranking.evaluation import Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.reports.html.page import Page, code_block, page_of
-from experiments.attacks.registry import all_attacks
+from experiments.attacks import ALL
 from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
@@ -207,7 +207,7 @@ def _default(defenses: Sequence[Outcome]) -> Outcome:
 
 def _attacks(default: Outcome, rankings: Sequence[Ranking], truth: Labels) -> dict[str, dict[str, Any]]:
     """Return what each attack does, with the first piece of it that a question met."""
-    known = all_attacks()
+    known = ALL
     examples: dict[str, Chunk] = {}
     for item in (item for ranking in rankings for item in ranking.baseline):
         examples.setdefault(truth(item.chunk).attack, item.chunk)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.benchmark import VERSION, tiny
-from experiments.benchmark.attacks import all_attacks
+from experiments.benchmark.attacks import ALL
 from experiments.benchmark.packages import PackageError, cache_folder, pairs
 from experiments.benchmark.questions import PARTS
 from experiments.benchmark.runner import LARGE, SMALL, Run
@@ -87,7 +87,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--corpus-share", type=float, help="budget of an attack in percent of the corpus' chunks"
     )
     parser.add_argument("--pair", action="append", choices=sorted(pairs()), help="one pair alone")
-    attacks = all_attacks().values()
+    attacks = ALL.values()
     known = sorted({item.name for item in attacks} | {item.family for item in attacks})
     parser.add_argument(
         "--attack",

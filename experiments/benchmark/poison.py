@@ -299,7 +299,7 @@ def _one_of(shares: Sequence[tuple[T, float]], rng: Random) -> T:
 
 def _drafts(attack: BenchmarkAttack, target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
     try:
-        drafts = attack.drafts(target, Random(rng.random()), grammar)
+        drafts = attack.make(target, Random(rng.random()), grammar)
         return [draft for draft in drafts if draft.carrier is not None or parses(draft.text)]
     except (ValueError, SyntaxError, AssertionError, IndexError):
         return []

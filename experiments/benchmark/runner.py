@@ -25,7 +25,7 @@ from codeguard import __version__
 from codeguard.index.embedding import open_embedding
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmark import VERSION, external, measures, placement, questions
-from experiments.benchmark.attacks import BenchmarkAttack, all_attacks
+from experiments.benchmark.attacks import ALL, BenchmarkAttack
 from experiments.benchmark.attacks.base import GENERATED
 from experiments.benchmark.corpora import TRUSTED, Corpus, build, chunks_of, symbols_of
 from experiments.benchmark.grammar import Grammar
@@ -342,11 +342,7 @@ class Run:
 
     def _attacks(self) -> list[BenchmarkAttack]:
         chosen = self.setting.attacks
-        return [
-            item
-            for item in all_attacks().values()
-            if not chosen or item.name in chosen or item.family in chosen
-        ]
+        return [item for item in ALL.values() if not chosen or item.name in chosen or item.family in chosen]
 
     def _note_corpus(self, corpus: Corpus, asked: Sequence[Subject]) -> None:
         sides = {True: 0, False: 0}

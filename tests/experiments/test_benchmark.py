@@ -28,7 +28,7 @@ from experiments.benchmark import (
     tiny,
     wording,
 )
-from experiments.benchmark.attacks import Proof, all_attacks
+from experiments.benchmark.attacks import ALL, Proof
 from experiments.benchmark.attacks.base import BenchmarkAttack
 from experiments.benchmark.corpora import Function, chunks_of
 from experiments.benchmark.grammar import Grammar
@@ -146,7 +146,7 @@ def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin
     assert [found[f"clean_{kind}"]["share"] for kind in ("convicted", "demoted")] == [0.25, 0.25]
 
 
-@pytest.mark.parametrize("attack", all_attacks().values(), ids=lambda item: item.name)
+@pytest.mark.parametrize("attack", ALL.values(), ids=lambda item: item.name)
 def test_each_attack_is_what_its_label_says(attack: BenchmarkAttack, tmp_path: Path) -> None:
     drafts = poison._drafts(attack, TARGET, Random(1), Grammar("dev"))
     proven = poison._proven(attack, drafts, TARGET, Verifier(tmp_path), [])
@@ -166,7 +166,7 @@ def test_each_attack_is_what_its_label_says(attack: BenchmarkAttack, tmp_path: P
 
 def test_a_draft_that_does_what_the_answer_does_is_no_poison(tmp_path: Path) -> None:
     same = poison.Draft("same", TARGET.source, TARGET.source, TARGET.name)
-    assert poison._proven(all_attacks()["wrong_logic"], [same], TARGET, Verifier(tmp_path), []) == []
+    assert poison._proven(ALL["wrong_logic"], [same], TARGET, Verifier(tmp_path), []) == []
 
 
 def test_questions_are_reworded_and_differ_between_seeds() -> None:
@@ -343,7 +343,7 @@ def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
 def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path) -> None:
     made = tiny.corpus()
     asked = [item for part in questions.PARTS for item in questions.subjects(made, part)]
-    attack = all_attacks()["orders_plain"]
+    attack = ALL["orders_plain"]
     plan = Plan(1, budgets=((1, 1.0),), knowledge=((poison.BLACK_BOX, 1.0),))
     drawn = draw(
         made, asked, [attack], plan, 1,
