@@ -271,7 +271,9 @@ def host_of(text: str) -> _Host:
     spans, bound = [], set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-            first, last = node.lineno, node.end_lineno or node.lineno
+            first, last, body = node.lineno, node.end_lineno or node.lineno, node.body[0]
+            if lines[body.lineno - 1].encode()[: body.col_offset].strip():
+                continue  # its body stands in the line of the def: nothing can be put into it
             spans.append((first, last, len("\n".join(lines[first - 1 : last]))))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound.add(node.name)
