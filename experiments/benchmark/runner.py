@@ -593,11 +593,7 @@ class Run:
             name: measures.report(rows, collected.clean.get(name, {}))
             for name, rows in collected.rows.items()
         }
-        reference = measures.attacked(collected.rows.get("codeguard", []), twin=True)
         for name, found in reports.items():
-            others = measures.attacked(collected.rows[name], twin=True)
-            found["against_codeguard"] = measures.paired(others, reference, measures.on_top)
-            found["questions_for_ten_points"] = measures.NEEDED
             found["cost"] = _cost(name, collected)
         return {
             "schema": "codeguard.benchmark/1",

@@ -112,21 +112,6 @@ def test_shares_resample_functions_and_not_questions() -> None:
     assert clean.high == pytest.approx(0.037, abs=0.001)
 
 
-def test_over_seeds_is_students_interval() -> None:
-    rows = [row("p" if number < seed else "r", seed=seed) for seed in (1, 2, 3) for number in range(10)]
-    found = measures.over_seeds(rows, measures.on_top)
-    assert found["by_seed"] == {1: 0.1, 2: 0.2, 3: 0.3}
-    assert found["mean"] == pytest.approx(0.2)
-    assert found["interval"] == pytest.approx([0.0, 0.2 + 4.303 * 0.1 / 3**0.5], abs=1e-3)
-
-
-@pytest.mark.parametrize(("b", "c", "p"), [(0, 0, 1.0), (1, 0, 1.0), (0, 5, 0.0625), (1, 9, 0.021484375)])
-def test_mcnemar_is_exact(b: int, c: int, p: float) -> None:
-    first = [True] * b + [False] * c + [True] * 3
-    second = [False] * b + [True] * c + [True] * 3
-    assert measures.mcnemar(first, second) == (b, c, p)
-
-
 def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin() -> None:
     rows = [
         row("p", function="a"),
