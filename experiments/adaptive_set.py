@@ -157,12 +157,11 @@ def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[s
     ]
     table += [_total(attack, table) for attack in dict.fromkeys(attack for (attack, _), _ in rows)]
     table.append(_total("", table[: len(rows)]))
-    totals = [[line[0], *line[2:]] for line in table[len(rows) :]]
+    all_of_them = table[-1]
+    beside_twin, without = (f"{all_of_them[place]} of {all_of_them[2]}" for place in (5, 8))
     print(
-        "let through by what they do: with the trusted function they stand in for (twin), and without it (alone)"
+        f"let through by what they do: {beside_twin} beside the function they stand in for, {without} without it"
     )
-    short = [f"{side}: {fate}" for side in ("twin", "alone") for fate in ("convicted", "demoted", "through")]
-    print("\n".join(report.table(["attack", "n", *short], totals)))
     print(f"took {time.monotonic() - start:.0f} s")
     through = FATES[2]
     found = [

@@ -220,6 +220,46 @@ def _attacks(default: Outcome, rankings: Sequence[Ranking], truth: Labels) -> di
     }
 
 
+def benchmark_section(path: Path) -> list[dict[str, Any]]:
+    """Return the classes of the last run of the benchmark, worst first, as a section of the page; none without one."""
+    if not path.is_file():
+        return []
+    results = json.loads(path.read_text("utf-8"))
+    own = results["systems"].get("codeguard")
+    if own is None:
+        return []
+    rows = [
+        (name, side, found["on_top"])
+        for side, group in (("with a twin", "by_attack"), ("without", "by_attack_without_twin"))
+        for name, found in own[group].items()
+    ]
+    rows.sort(key=lambda row: (-(row[2]["share"] or 0.0), row[0]))
+    table = [
+        [
+            name,
+            side,
+            f"{100 * (found['share'] or 0):.1f} %",
+            "{:.0%} to {:.0%}".format(*found["interval"]),
+            found["n"],
+        ]
+        for name, side, found in rows
+    ]
+    return [
+        {
+            "title": "The benchmark, worst class first",
+            "paragraphs": [
+                f"Version {results['version']}, setting {results['setting']['name']}, part "
+                f"{results['setting']['part']}: questions with poison on top under the default defense, "
+                "and the 95 % interval."
+            ],
+            "tables": [
+                {"head": ["attack", "trusted function", "poison on top", "interval", "n"], "rows": table}
+            ],
+            "charts": [],
+        }
+    ]
+
+
 def _attack_chart(default: Outcome) -> str:
     return grouped_bars(
         labels=list(default.by_attack),

@@ -147,21 +147,29 @@ def share(rows: Iterable[Row], wanted: Callable[[Row], bool], seed: int = 0) -> 
 def difference(rows: Sequence[Row], others: Sequence[Row], wanted: Callable[[Row], bool]) -> dict[str, Any]:
     """Return by how much more often something holds of a system than of another, with a 95 % interval over functions.
 
-    Both are compared on the questions that both answered.
+    Both are compared on the questions that both answered. The interval is by
+    resampling functions; where they are few, or all alike, by the hybrid
+    score method (Newcombe 1998, method 10), which takes no account of pairs.
     """
-    known = {(row.pair, row.seed, row.question): wanted(row) for row in others}
-    gaps: dict[str, list[int]] = {}
-    for row in rows:
-        other = known.get((row.pair, row.seed, row.question))
-        if other is not None:
-            gaps.setdefault(row.cluster, []).append(wanted(row) - other)
-    table = np.array([[sum(found), len(found)] for found in gaps.values()], dtype=np.float64).reshape(-1, 2)
-    if not len(table):
+    known = {(row.pair, row.seed, row.question): row for row in others}
+    pairs = [(row, known[key]) for row in rows if (key := (row.pair, row.seed, row.question)) in known]
+    if not pairs:
         return {"n": 0, "difference": None, "interval": [-1.0, 1.0]}
-    rng = np.random.default_rng(0)
-    drawn = table[rng.integers(0, len(table), (SAMPLES, len(table)))].sum(axis=1)
-    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+    gaps: dict[str, list[int]] = {}
+    for row, other in pairs:
+        gaps.setdefault(row.cluster, []).append(wanted(row) - wanted(other))
+    table = np.array([[sum(found), len(found)] for found in gaps.values()], dtype=np.float64)
     gap, n = table.sum(axis=0)
+    shares = table[:, 0] / table[:, 1]
+    if len(table) < FEW or np.ptp(shares) == 0:
+        mine, theirs = (share([pair[side] for pair in pairs], wanted) for side in (0, 1))
+        one, two = mine.hits / mine.n, theirs.hits / theirs.n
+        low = gap / n - math.hypot(one - mine.low, theirs.high - two)
+        high = gap / n + math.hypot(mine.high - one, two - theirs.low)
+    else:
+        rng = np.random.default_rng(0)
+        drawn = table[rng.integers(0, len(table), (SAMPLES, len(table)))].sum(axis=1)
+        low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
     return {"n": int(n), "difference": gap / n, "interval": [float(low), float(high)]}
 
 

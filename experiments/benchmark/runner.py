@@ -348,20 +348,22 @@ class Run:
         sides = {True: 0, False: 0}
         for path, text in corpus.texts.items():
             sides[path.startswith(f"{TRUSTED}/")] += len(chunks_of(path, text))
-        digest = questions.digest(asked)
+        digests = {"questions": questions.digest(asked), "corpus": corpus.digest()}
         frozen = questions.frozen(self.setting.name, corpus.pair)
         standard = self.setting.part == "test" and self.setting.seed == questions.FROZEN_SEED
-        if standard and frozen and frozen != digest:
-            self.collected.notes.append(f"{corpus.pair}: the questions are not those of version {VERSION}")
+        changed = [name for name, digest in digests.items() if frozen and frozen[name] != digest]
+        if standard and changed:
+            self.collected.notes.append(
+                f"{corpus.pair}: {' and '.join(changed)} not those of version {VERSION}"
+            )
         self.collected.pairs[corpus.pair] = {
             "trusted_chunks": sides[True],
             "unknown_chunks": sides[False],
             "functions": len(asked),
             "with_twin": sum(item.twin for item in asked),
             "questions": sum(len(item.questions) for item in asked),
-            "questions_sha256": digest,
-            "corpus_sha256": corpus.digest(),
-            "frozen": bool(standard and frozen == digest),
+            "sha256": digests,
+            "frozen": standard and frozen == digests,
         }
 
     def _show(self, session: Session, shown: placement.Tree, *, clean: bool = False) -> None:

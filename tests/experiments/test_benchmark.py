@@ -112,6 +112,26 @@ def test_shares_resample_functions_and_not_questions() -> None:
     assert clean.high == pytest.approx(0.037, abs=0.001)
 
 
+@pytest.mark.parametrize(
+    ("mine", "others", "low", "high"),
+    [
+        ("r" * 20, "r" * 20, -0.161, 0.161),  # nothing seen in twenty is not nothing
+        ("p" * 20, "r" * 20, 0.772, 1.0),
+        ("p" * 10 + "r" * 10, "r" * 20, 0.3, 0.7),
+    ],
+)
+def test_a_difference_has_an_interval_also_where_all_questions_are_alike(
+    mine: str, others: str, low: float, high: float
+) -> None:
+    rows = [
+        [row(label, question=f"q{n}", function=f"f{n}") for n, label in enumerate(side)]
+        for side in (mine, others)
+    ]
+    found = measures.difference(*rows, measures.on_top)
+    assert found["n"] == 20
+    assert found["interval"] == pytest.approx([low, high], abs=0.06)
+
+
 def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin() -> None:
     rows = [
         row("p", function="a"),
