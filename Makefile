@@ -84,7 +84,7 @@ benchmark: $(VENV)/installed
 fuzz: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.odd_files
 
-# Kill -9, several at once, a full disk, no right, no power.
+# Kill -9 and no power.
 CRASH ?= 100
 crash: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.crash --trials $(CRASH)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
@@ -28,7 +29,10 @@ from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Sandbox
 from experiments import report
-from experiments.corpus.adaptive import build_adaptive_set
+from experiments.attacks import ALL, PoisonFile, TargetFunction
+from experiments.corpus.build_poison import project_targets
+from experiments.corpus.naming import Namer
+from experiments.corpus.selection import Chosen, candidates_of, choose_variant
 from experiments.workbench import DATA, SEED, TRUSTED
 
 EACH = 1
@@ -51,16 +55,35 @@ class Attempt:
         return [chunk for chunk in self.file.chunks if checkable(chunk)]
 
 
-def attempts(seed: int, each: int) -> list[Attempt]:
-    """Return the verified attacks of a seed, `each` functions a variant."""
-    with tempfile.TemporaryDirectory(prefix="adaptive-") as folder:
-        built = build_adaptive_set(Path(folder), seed, each)
-        found: dict[str, Attempt] = {}
-        for label in built.labels.functions:
-            if label.poisoned and label.path not in found:
-                file = chunk_file(label.path, (Path(folder) / label.path).read_bytes())
-                found[label.path] = Attempt(label.attack, label.variant, label.target, file)
-    return list(found.values())
+def attempts(seed: int, each: int, attacks: Sequence[str] = ()) -> Iterator[Attempt]:
+    """Yield every variant of the adaptive attacks (of all, where none is named), verified, under a neutral name.
+
+    Each variant goes against `each` functions of data/sample_code, fewer where it does not apply to as many.
+    """
+    targets, namer = project_targets(), Namer(seed)
+    for name in attacks or [name for name, attack in ALL.items() if attack.adaptive]:
+        for chosen in _variants(name, targets, seed, each):
+            file = chunk_file(namer(), chosen.file.text.encode())
+            yield Attempt(name, chosen.file.name.partition("/")[2], chosen.target.name, file)
+
+
+def _variants(attack: str, targets: Sequence[TargetFunction], seed: int, each: int) -> Iterator[Chosen]:
+    order = Random(f"adaptive:{seed}:{attack}").sample(targets, len(targets))
+    by_variant: dict[str, list[tuple[TargetFunction, list[PoisonFile]]]] = defaultdict(list)
+    for target in order:
+        of_target: dict[str, list[PoisonFile]] = defaultdict(list)
+        for candidate in candidates_of(target, ALL[attack], seed):
+            of_target[candidate.name].append(candidate)
+        for name, candidates in of_target.items():
+            by_variant[name].append((target, candidates))
+    for position, (_, applicable) in enumerate(sorted(by_variant.items())):
+        start = position * each % len(applicable)  # every variant meets other functions
+        proven = (
+            chosen
+            for target, candidates in (*applicable[start:], *applicable[:start])
+            if (chosen := choose_variant(target, candidates, adaptive=True)) is not None
+        )
+        yield from islice(proven, each)
 
 
 def trusted_files(without: str = "") -> Iterator[SourceFile]:
@@ -104,7 +127,7 @@ def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[s
     """Return the figures and a section of the page."""
     print(report.title("Attacks that adapt to the defense"))
     start = time.monotonic()
-    items = attempts(seed, each)
+    items = list(attempts(seed, each))
     by_target: dict[str, list[Attempt]] = defaultdict(list)
     for item in items:
         by_target[item.target].append(item)
@@ -134,12 +157,11 @@ def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[s
     ]
     table += [_total(attack, table) for attack in dict.fromkeys(attack for (attack, _), _ in rows)]
     table.append(_total("", table[: len(rows)]))
-    totals = [[line[0], *line[2:]] for line in table[len(rows) :]]
+    all_of_them = table[-1]
+    beside_twin, without = (f"{all_of_them[place]} of {all_of_them[2]}" for place in (5, 8))
     print(
-        "let through by what they do: with the trusted function they stand in for (twin), and without it (alone)"
+        f"let through by what they do: {beside_twin} beside the function they stand in for, {without} without it"
     )
-    short = [f"{side}: {fate}" for side in ("twin", "alone") for fate in ("convicted", "demoted", "through")]
-    print("\n".join(report.table(["attack", "n", *short], totals)))
     print(f"took {time.monotonic() - start:.0f} s")
     through = FATES[2]
     found = [

@@ -17,7 +17,7 @@ from codeguard.models import Chunk
 from codeguard.ranking.evaluation import Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.reports.html.page import Page, code_block, page_of
-from experiments.attacks.registry import all_attacks
+from experiments.attacks import ALL
 from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
@@ -207,7 +207,7 @@ def _default(defenses: Sequence[Outcome]) -> Outcome:
 
 def _attacks(default: Outcome, rankings: Sequence[Ranking], truth: Labels) -> dict[str, dict[str, Any]]:
     """Return what each attack does, with the first piece of it that a question met."""
-    known = all_attacks()
+    known = ALL
     examples: dict[str, Chunk] = {}
     for item in (item for ranking in rankings for item in ranking.baseline):
         examples.setdefault(truth(item.chunk).attack, item.chunk)
@@ -218,6 +218,46 @@ def _attacks(default: Outcome, rankings: Sequence[Ranking], truth: Labels) -> di
         }
         for name in default.by_attack
     }
+
+
+def benchmark_section(path: Path) -> list[dict[str, Any]]:
+    """Return the classes of the last run of the benchmark, worst first, as a section of the page; none without one."""
+    if not path.is_file():
+        return []
+    results = json.loads(path.read_text("utf-8"))
+    own = results["systems"].get("codeguard")
+    if own is None:
+        return []
+    rows = [
+        (name, side, found["on_top"])
+        for side, group in (("with a twin", "by_attack"), ("without", "by_attack_without_twin"))
+        for name, found in own[group].items()
+    ]
+    rows.sort(key=lambda row: (-(row[2]["share"] or 0.0), row[0]))
+    table = [
+        [
+            name,
+            side,
+            f"{100 * (found['share'] or 0):.1f} %",
+            "{:.0%} to {:.0%}".format(*found["interval"]),
+            found["n"],
+        ]
+        for name, side, found in rows
+    ]
+    return [
+        {
+            "title": "The benchmark, worst class first",
+            "paragraphs": [
+                f"Version {results['version']}, setting {results['setting']['name']}, part "
+                f"{results['setting']['part']}: questions with poison on top under the default defense, "
+                "and the 95 % interval."
+            ],
+            "tables": [
+                {"head": ["attack", "trusted function", "poison on top", "interval", "n"], "rows": table}
+            ],
+            "charts": [],
+        }
+    ]
 
 
 def _attack_chart(default: Outcome) -> str:

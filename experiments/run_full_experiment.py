@@ -79,7 +79,10 @@ def main() -> int:
     results["restored"] = restored
     figures, section = adaptive_set.run()
     results["adaptive"] = figures
-    sections: list[dict[str, Any]] = [section]
+    sections: list[dict[str, Any]] = [
+        section,
+        *report.benchmark_section(options.out / "benchmark/benchmark.json"),
+    ]
     if options.text:
         from experiments.text.all import run as run_text
 
@@ -182,7 +185,13 @@ def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
     keys = charged(rankings)
     defenses = defended(bench, ALL, truth, settings(charging(keys)), k)
     print(report.title(f"All {len(ALL)} questions: poison in the top {k}, and right functions kept"))
-    print("\n".join(report.outcome_table(defenses)))
+    shown = [item for item in defenses if not item.setting.startswith(("without ", "only "))]
+    print("\n".join(report.outcome_table(shown)))
+    rest = [item for item in defenses if item not in shown]
+    most = max(rest, key=lambda item: item.poison_after)
+    print(
+        f"and {len(rest)} more settings, in the report; poison after at most {most.poison_after} ({most.setting})"
+    )
     default = next(item for item in defenses if item.setting.startswith("default"))
     for question in default.questions_with_poison_after:
         print(f"  still poisoned under the default: {question}")

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING promises: a format, a language, a signal, a rule, an attack is one new file.
+"""What CONTRIBUTING promises: a format, a language, a signal, a rule is one new file.
 
 Each test writes that file (a rule: with its text) into a folder of its own, lets the package look there
 as well, and finds the newcomer at work with nothing else touched.
@@ -25,7 +25,6 @@ from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Severity, Trust
 from codeguard.weights import Weights
-from experiments import attacks
 
 Add = Callable[[ModuleType, str, str], Path]
 
@@ -131,22 +130,3 @@ def test_a_rule_is_rows_in_one_file(add: Add) -> None:
     reading = Reading(chunk_file("m.py", b"import os, sys\n\nos.abort()\nos.kill(sys.argv[1], 9)\n"))
     found = [(item.rule, reading.line_of(item.start)) for item in checks.inspect(reading)]
     assert [place for place in found if place[0] == "abort-call"] == [("abort-call", 3), ("abort-call", 4)]
-
-
-def test_an_attack_is_one_file(add: Add) -> None:
-    add(
-        attacks,
-        "renamed.py",
-        "class Renamed:\n"
-        "    name, summary, adaptive = 'renamed', 'another name', False\n\n"
-        "    def generate(self, target, seed):\n        return []\n\n\n"
-        "ATTACK = Renamed()\n",
-    )
-    registry_of_attacks = importlib.import_module("experiments.attacks.registry")
-    for kept in vars(registry_of_attacks).values():
-        getattr(kept, "cache_clear", lambda: None)()
-    try:
-        assert "renamed" in attacks.all_attacks()
-    finally:
-        for kept in vars(registry_of_attacks).values():
-            getattr(kept, "cache_clear", lambda: None)()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
 
 MARKER = "codeguard-marker"
 """The value that every payload of ours carries instead of something harmful."""
@@ -101,20 +100,18 @@ class PoisonFile:
         return tuple(label.symbol for label in self.labels if label.poisoned)
 
 
-@runtime_checkable
-class Attack(Protocol):
+@dataclass(frozen=True, slots=True)
+class Attack:
     """A way to poison the retrieval of a function.
 
-    `generate` returns candidates, the attacker's favourites first. It is a
-    pure function of its arguments. A candidate may turn out to be
+    `generate` gets a target and a seed, and returns candidates, the
+    attacker's favourites first, none where the attack does not apply. It is
+    a pure function of its arguments. A candidate may turn out to be
     equivalent to the target: whoever stores it has to verify it (see
     `experiments.corpus.verify`).
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    adaptive: ClassVar[bool]
-
-    def generate(self, target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
-        """Return candidate files for one target; empty where the attack does not apply."""
-        ...
+    name: str
+    summary: str
+    adaptive: bool
+    generate: Callable[[TargetFunction, int], Sequence[PoisonFile]]

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 
-from experiments.attacks.base import CallText, Label, PoisonFile, TargetFunction, Trigger
+from experiments.attacks.base import Label, PoisonFile, TargetFunction, Trigger
 from experiments.attacks.editing import (
     imported_names,
     names_used,
@@ -14,10 +14,9 @@ from experiments.attacks.editing import (
     renamed,
     with_body,
     with_docstring,
-    with_prologue,
     without_docstring,
 )
-from experiments.attacks.shape import forwarded, parameters, replaced_argument, result_kind
+from experiments.attacks.shape import forwarded, parameters, result_kind
 
 DISTORTED = {
     "number": ("result + 1",),
@@ -110,11 +109,6 @@ def distortions(target: TargetFunction) -> tuple[str, ...]:
     return DISTORTED[result_kind(target)]
 
 
-def guarded(target: TargetFunction, source: str, condition: str, leave: str) -> str:
-    """Return the function with an early exit where the condition holds."""
-    return with_prologue(source, [f"if {condition}:", f"    {leave}"])
-
-
 def split(target: TargetFunction, source: str, core: str, lines: Iterable[str]) -> tuple[str, str]:
     """Return the original body under another name, and the public function with other statements.
 
@@ -187,24 +181,3 @@ def _defined(parts: Sequence[str]) -> list[str]:
 def renamed_part(source: str, name: str, docstring: str) -> str:
     """Return the function under another name with another docstring."""
     return with_docstring(renamed(source, name), docstring)
-
-
-def grown(target: TargetFunction) -> tuple[tuple[str, str, tuple[CallText, ...]], ...]:
-    """Return conditions that only large inputs meet, each with its parameter and calls that meet it."""
-    found: list[tuple[str, str, tuple[CallText, ...]]] = []
-    for parameter in parameters(target):
-        name = parameter.name
-        if parameter.keyword_only:
-            continue
-        if parameter.kind == "number":
-            calls = replaced_argument(target, name, "10007") + replaced_argument(target, name, "211")
-            found += [(f"{name} > 5000", name, calls), (f"{name} * {name} > 40000", name, calls)]
-        elif parameter.kind in ("text", "sequence"):
-            calls = replaced_argument(target, name, "{} * 90")
-            if parameter.kind == "sequence":
-                calls += replaced_argument(target, name, "list(range(400))")
-            found += [(f"len({name}) > 64", name, calls), (f"len({name}) // 8 >= 9", name, calls)]
-        else:
-            calls = replaced_argument(target, name, "{} * 90")
-            found.append((f"len(repr({name})) > 300", name, calls))
-    return tuple(found)

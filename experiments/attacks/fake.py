@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from experiments.attacks.base import MARKER, PoisonFile, TargetFunction
+from experiments.attacks.base import MARKER, Attack, PoisonFile, TargetFunction
 from experiments.attacks.craft import echo, other_name, poison_file, renamed_part, rng_for
 from experiments.attacks.editing import with_body, without_annotations
 from experiments.attacks.shape import parameters
@@ -25,31 +24,23 @@ BODIES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Fake:
-    """The name and the documentation of the target on a body that has nothing to do with it."""
-
-    name: ClassVar[str] = "fake"
-    summary: ClassVar[str] = "claims to be the function, body does something else"
-    adaptive: ClassVar[bool] = False
-
-    def generate(self, target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
-        """Return a candidate for each body, half of them under another name."""
-        rng = rng_for(self.name, target, seed)
-        names = [parameter.name for parameter in parameters(target)]
-        if not names:
-            return []
-        found = []
-        for variant in rng.sample(sorted(BODIES), len(BODIES)):
-            lines = [
-                line.replace("{first}", names[0]).replace("{all}", ", ".join(names))
-                for line in BODIES[variant]
-            ]
-            name = rng.choice([target.name, other_name(target, rng)])
-            part = with_body(renamed_part(target.source, name, echo(target, rng)), lines)
-            if rng.random() < 0.5:
-                part = without_annotations(part)
-            found.append(poison_file(self.name, variant, target, [part], poisoned=[name]))
-        return found
+def generate(target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
+    """Return a candidate for each body, half of them under another name."""
+    rng = rng_for("fake", target, seed)
+    names = [parameter.name for parameter in parameters(target)]
+    if not names:
+        return []
+    found = []
+    for variant in rng.sample(sorted(BODIES), len(BODIES)):
+        lines = [
+            line.replace("{first}", names[0]).replace("{all}", ", ".join(names)) for line in BODIES[variant]
+        ]
+        name = rng.choice([target.name, other_name(target, rng)])
+        part = with_body(renamed_part(target.source, name, echo(target, rng)), lines)
+        if rng.random() < 0.5:
+            part = without_annotations(part)
+        found.append(poison_file("fake", variant, target, [part], poisoned=[name]))
+    return found
 
 
-ATTACK = Fake()
+ATTACK = Attack("fake", "claims to be the function, body does something else", False, generate)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import ClassVar
 
-from experiments.attacks.base import PoisonFile, TargetFunction
+from experiments.attacks.base import Attack, PoisonFile, TargetFunction
 from experiments.attacks.craft import echo, poison_file, rng_for
 from experiments.attacks.editing import with_docstring, with_prologue
 from experiments.attacks.mutation import mutants
@@ -35,22 +34,13 @@ CLAIMS = (
 )
 
 
-class Misleading:
-    """Right-looking documentation and comments that claim authority, around wrong code."""
-
-    name: ClassVar[str] = "misleading"
-    summary: ClassVar[str] = "authoritative documentation and comments around wrong code"
-    adaptive: ClassVar[bool] = False
-
-    def generate(self, target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
-        """Return a candidate for each mutant, with the claims in the header, the docstring or the code."""
-        rng = rng_for(self.name, target, seed)
-        pool = list(mutants(target.source, result_kind(target)))
-        rng.shuffle(pool)
-        shift = rng.randrange(3)
-        return [
-            _dressed(target, mutant.source, (index + shift) % 3, rng) for index, mutant in enumerate(pool)
-        ]
+def generate(target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
+    """Return a candidate for each mutant, with the claims in the header, the docstring or the code."""
+    rng = rng_for("misleading", target, seed)
+    pool = list(mutants(target.source, result_kind(target)))
+    rng.shuffle(pool)
+    shift = rng.randrange(3)
+    return [_dressed(target, mutant.source, (index + shift) % 3, rng) for index, mutant in enumerate(pool)]
 
 
 def _dressed(target: TargetFunction, source: str, variant: int, rng: random.Random) -> PoisonFile:
@@ -70,4 +60,4 @@ def _dressed(target: TargetFunction, source: str, variant: int, rng: random.Rand
     return poison_file("misleading", "library", target, parts, header=header)
 
 
-ATTACK = Misleading()
+ATTACK = Attack("misleading", "authoritative documentation and comments around wrong code", False, generate)

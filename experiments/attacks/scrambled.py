@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import ClassVar
 
-from experiments.attacks.base import PoisonFile, TargetFunction
+from experiments.attacks.base import Attack, PoisonFile, TargetFunction
 from experiments.attacks.craft import poison_file, rng_for
 from experiments.attacks.editing import body_lines, with_body, with_docstring
 from experiments.attacks.mutation import mutants
@@ -32,19 +31,12 @@ WORDS = (
 )
 
 
-class Random:
-    """Scrambled or unrelated code under the name of the target."""
-
-    name: ClassVar[str] = "random"
-    summary: ClassVar[str] = "scrambled or unrelated wrong code"
-    adaptive: ClassVar[bool] = False
-
-    def generate(self, target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
-        """Return stacked mutants, the statements in another order, and arithmetic on nothing in particular."""
-        rng = rng_for(self.name, target, seed)
-        found = [_noise(target, rng), _stacked(target, rng), _shuffled(target, rng), _noise(target, rng)]
-        found += [_stacked(target, rng) for _ in range(6)]
-        return [file for file in found if file is not None]
+def generate(target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
+    """Return stacked mutants, the statements in another order, and arithmetic on nothing in particular."""
+    rng = rng_for("random", target, seed)
+    found = [_noise(target, rng), _stacked(target, rng), _shuffled(target, rng), _noise(target, rng)]
+    found += [_stacked(target, rng) for _ in range(6)]
+    return [file for file in found if file is not None]
 
 
 def _docstring(target: TargetFunction, rng: random.Random) -> str:
@@ -95,4 +87,4 @@ def _noise(target: TargetFunction, rng: random.Random) -> PoisonFile | None:
     return poison_file("random", "noise", target, [part])
 
 
-ATTACK = Random()
+ATTACK = Attack("random", "scrambled or unrelated wrong code", False, generate)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
-from experiments.attacks.base import PoisonFile, TargetFunction
+from experiments.attacks.base import Attack, PoisonFile, TargetFunction
 from experiments.attacks.craft import echo, other_name, poison_file, renamed_part, rng_for
 from experiments.attacks.editing import parse_function, renamed_variables, with_docstring, without_annotations
 from experiments.attacks.mutation import mutants
@@ -26,23 +25,14 @@ CLOSINGS = (
 )
 
 
-class Targeted:
-    """A wrong copy of the reference that answers the query word for word."""
-
-    name: ClassVar[str] = "targeted"
-    summary: ClassVar[str] = "mutated copy of the reference, docstring echoes the query"
-    adaptive: ClassVar[bool] = False
-
-    def generate(self, target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
-        """Return the variants in turn, each with the next mutant, until the mutants run out."""
-        rng = rng_for(self.name, target, seed)
-        pool = list(mutants(target.source, result_kind(target)))
-        rng.shuffle(pool)
-        variants: list[Variant] = [_same_name, _renamed, _pasted_answer, _among_others, _own_words]
-        rng.shuffle(variants)
-        return [
-            variants[index % len(variants)](target, mutant.source, rng) for index, mutant in enumerate(pool)
-        ]
+def generate(target: TargetFunction, seed: int) -> Sequence[PoisonFile]:
+    """Return the variants in turn, each with the next mutant, until the mutants run out."""
+    rng = rng_for("targeted", target, seed)
+    pool = list(mutants(target.source, result_kind(target)))
+    rng.shuffle(pool)
+    variants: list[Variant] = [_same_name, _renamed, _pasted_answer, _among_others, _own_words]
+    rng.shuffle(variants)
+    return [variants[index % len(variants)](target, mutant.source, rng) for index, mutant in enumerate(pool)]
 
 
 def _same_name(target: TargetFunction, source: str, rng: random.Random) -> PoisonFile:
@@ -83,4 +73,4 @@ def _own_words(target: TargetFunction, source: str, rng: random.Random) -> Poiso
     return poison_file("targeted", "own-words", target, [part], poisoned=[name])
 
 
-ATTACK = Targeted()
+ATTACK = Attack("targeted", "mutated copy of the reference, docstring echoes the query", False, generate)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.benchmark import VERSION, tiny
-from experiments.benchmark.attacks import all_attacks
+from experiments.benchmark.attacks import ALL
 from experiments.benchmark.packages import PackageError, cache_folder, pairs
 from experiments.benchmark.questions import PARTS
 from experiments.benchmark.runner import LARGE, SMALL, Run
@@ -26,8 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = setting.plan
     if options.instances:
         plan = replace(plan, instances=options.instances)
-    if options.corpus_share:
-        plan = replace(plan, corpus_share=options.corpus_share / 100)
     setting = replace(
         setting,
         plan=plan,
@@ -83,11 +81,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="seeds, one round of attacks each")
     parser.add_argument("--instances", type=int, help="attacks a round and pair")
     parser.add_argument("--size", type=int, help="chunks a pair")
-    parser.add_argument(
-        "--corpus-share", type=float, help="budget of an attack in percent of the corpus' chunks"
-    )
     parser.add_argument("--pair", action="append", choices=sorted(pairs()), help="one pair alone")
-    attacks = all_attacks().values()
+    attacks = ALL.values()
     known = sorted({item.name for item in attacks} | {item.family for item in attacks})
     parser.add_argument(
         "--attack",

@@ -1,8 +1,9 @@
 """Where poison and honest files lie: one way for both, so that nothing but the text of a function tells them apart.
 
 A poisoned function stands in a loose file in the place of an honest one of about its length, under the name that file
-has anyway. The honest files of a round are drawn by the lengths of the poisoned ones. Pages, notebooks and files for
-agents come in the same proportion, written by the same functions. Order and times are drawn for all together.
+has anyway. Each honest file of a round has a poisoned one as its model, and is chosen among some by how like it is.
+Pages, notebooks and files for agents come in the same proportion, written by the same functions. Order and times are
+drawn for all together.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
+from typing import TypeVar
+
+import numpy as np
 
 from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo
@@ -23,7 +27,7 @@ from experiments.benchmark.corpora import Corpus, Function, LooseNames, chunks_o
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.poison import ALONE, AMONG, Instance, Poisoned
 from experiments.benchmark.wording import purpose
-from experiments.corpus.naming import SECOND
+from experiments.corpus.naming import FIRST, SECOND
 from experiments.corpus.selection import parses
 from experiments.corpus.targets import first_line
 
@@ -31,8 +35,10 @@ SHOWN = 0.4  # of the pool: honest unlisted files of one round
 SIGHT = 12  # files among which the one of the nearest length is taken
 MODULES = ("collections", "functools", "itertools", "json", "math", "os", "re", "sys", "typing", "subprocess")
 LEAST = 20  # characters that a sentence has to fill
+FILLING = ("so", "now", "here", "again", "always", "already", "normally", "sometimes", *FIRST, *SECOND)
 YEAR = 365 * 24 * 3600
 NOW = 1_790_000_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,43 @@ def shuffled(texts: Mapping[str, str], rng: Random, instances: Sequence[Instance
     return Tree({path: texts[path] for path in order}, times, tuple(instances))
 
 
+class Likeness:
+    """How like files are in all that shows without their text; measures that differ more among `models` weigh less."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        found = np.array([shape_of(text) for text in models])
+        self._scale = found.std(axis=0) + 0.05 * np.abs(found.mean(axis=0)) + 0.01
+
+    def distance(self, text: str, model: str) -> float:
+        """Return 0 for files that look the same, more for others."""
+        one, other = np.array(shape_of(text)), np.array(shape_of(model))
+        return float((np.abs(one - other) / self._scale).sum() + (one[0] != other[0]))
+
+
+@lru_cache(maxsize=1 << 14)
+def shape_of(text: str) -> tuple[float, ...]:
+    """Return what a file shows without its text: its longest line, sizes of it and of its pieces, kinds of lines."""
+    lines = text.split("\n")
+    sizes = [len(chunk.text) for chunk in chunks_of("file.py", text)] or [0]
+    return (
+        max(map(len, lines)), np.log1p(len(text)), np.log1p(len(lines)), len(text) / len(lines), len(sizes),
+        *np.log1p([min(sizes), max(sizes), sizes[0], sizes[-1], sum(sizes) / len(sizes)]),
+        *(sum(test(line) for line in lines) for test in (_is_blank, _is_import, _is_comment)), text.count('"""'),
+    )  # fmt: skip
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
+def _is_import(line: str) -> bool:
+    return line.startswith(("import ", "from "))
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
 @dataclass(frozen=True, slots=True)
 class _Like:
     """What an honest file has in common with a poisoned one: sizes, the number of definitions, where words stand."""
@@ -104,8 +147,8 @@ class _Placing:
     ) -> tuple[list[Instance], dict[str, str]]:
         """Return the attacks with their files placed, and the texts of all unlisted files.
 
-        Poisoned and honest files take turns in an order drawn for both, so that what is left to choose from is the
-        same for both.
+        Each honest file has a poisoned one as its model: of some honest files, made ready as poison is, the one most
+        like the model in all that can be seen without its text is shown.
         """
         drafts = [
             (number, place, draft, proof)
@@ -117,34 +160,24 @@ class _Placing:
             for number, place, draft, _ in drafts
             if draft.carrier is None
         }
-        usual = list(likes.values()) or [_like(item.source, _as_draft(item)) for item in self._plain]
-        count = min(int(SHOWN * len(self._corpus.pool)), len(self._free) - 2 * len(likes))
         files = {
             (number, place): self._page(draft, proof)
             for number, place, draft, proof in drafts
             if draft.carrier is not None
         }
-        texts = {path: self._described(self._corpus.texts[path], self._rng.choice(usual)) for path in needed}
-        turns = [item for item in drafts if item[2].carrier is None] + [None] * max(0, count - len(needed))
-        self._rng.shuffle(turns)
-        for turn in turns:
-            if turn is None:
-                like = self._rng.choice(usual)
-                path = self._nearest(like.source)[0]
-                self._free.remove(path)
-                texts[path] = self._described(self._corpus.texts[path], like)
-            else:
-                number, place, draft, proof = turn
+        for number, place, draft, proof in self._rng.sample(drafts, len(drafts)):
+            if draft.carrier is None:
                 answers = {path for item in instances[number].subject.questions for path, _ in item.answers}
                 files[number, place] = self._hosted(draft, proof, likes[number, place], answers)
+        models = [(like, files[at].text) for at, like in likes.items()]
+        texts = self._honest(models, needed)
         carried = [draft for _, _, draft, _ in drafts if draft.carrier is not None]
-        for draft in (
-            self._rng.choices(carried, k=round(len(carried) * len(texts) / len(usual))) if carried else ()
-        ):
-            assert draft.carrier is not None
-            path = self._names(draft.carrier.suffix, draft.carrier.name)
-            texts[path] = self._honest_page(draft.carrier, draft)
-        made = []
+        pages = round(len(carried) * len(texts) / max(1, len(models)))
+        for model in self._rng.choices(carried, k=pages) if carried else ():
+            assert model.carrier is not None
+            path = self._names(model.carrier.suffix, model.carrier.name)
+            texts[path] = self._honest_page(model.carrier, model)
+        made: list[Instance] = []
         for number, item in enumerate(instances):
             own = tuple(files[number, place] for place in range(len(item.drafts)))
             among = any(len(host_of(file.text).spans) > 1 for file in own)
@@ -152,6 +185,35 @@ class _Placing:
                 replace(item, files=own, position=item.position if not own else AMONG if among else ALONE)
             )
         return made, texts | {file.path: file.text for file in files.values()}
+
+    def _honest(self, models: list[tuple[_Like, str]], needed: Sequence[str]) -> dict[str, str]:
+        """Return honest files made ready as poison is, with those that are needed, each like one of the models."""
+        if not models:  # nobody attacks: a file is its own model
+            own = self._rng.sample(self._plain, min(SIGHT, len(self._plain)))
+            models = [
+                (_like(item.source, Draft("", item.source)), self._corpus.texts[item.path]) for item in own
+            ]
+        likeness = Likeness([text for _, text in models])
+        texts = {}
+        for path in needed:
+            made = [
+                (self._described(self._corpus.texts[path], like), text) for like, text in self._some(models)
+            ]
+            texts[path] = min(made, key=lambda pair: likeness.distance(*pair))[0]
+        count = min(int(SHOWN * len(self._corpus.pool)), len(self._free))
+        for _ in range(max(0, count - len(needed))):
+            like, model = self._rng.choice(models)
+            options = {
+                path: self._described(self._corpus.texts[path], like) for path in self._some(self._free)
+            }
+            distances = {path: likeness.distance(text, model) for path, text in options.items()}
+            path = min(options, key=distances.__getitem__)
+            self._free.remove(path)
+            texts[path] = options[path]
+        return texts
+
+    def _some(self, items: Sequence[T]) -> list[T]:
+        return self._rng.sample(items, min(SIGHT, len(items)))
 
     def _hosted(self, draft: Draft, proof: Mapping[str, str], like: _Like, answers: set[str]) -> Poisoned:
         """Return a loose file with the draft in the place of one of its functions."""
@@ -203,7 +265,6 @@ class _Placing:
             for word in self._rng.sample(SECOND, like.statements)
         ]
         left = like.body - len(bare) - sum(map(len, [*company, *constants]))
-        width = max(LEAST, like.longest - 6)
         lines = (
             like.lines
             - sum(text.count("\n") + 3 for text in company)
@@ -211,12 +272,14 @@ class _Placing:
             - bare.count("\n")
             - 2
         )
-        words = [self._sentence("honest", min(left, width))] if left > LEAST else []
+        count = max(0, like.comments - source.count("\n    #"))
+        before = 4 if not count else 6 if like.inside else 2  # what stands before a sentence in its line
+        width = max(LEAST, like.longest - before)
+        words = [self._sentence("honest", width)] if left > LEAST else []
         rest = left - width
         if rest > LEAST:
             number = max(1, lines - 1, -(-rest // width))
             words += [self._sentence("honest", rest // number) for _ in range(number)]
-        count = max(0, like.comments - source.count("\n    #"))
         comment, told = [f"# {line}" for line in words[:count]], words[count:]
         body = with_docstring(source, "\n\n".join([doc, *(["\n".join(told)] if told else [])]))
         body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
@@ -234,7 +297,7 @@ class _Placing:
             table = "chore" if carrier.kind == "agent" else "honest"
             said = [self._sentence(table, len(line)) for line in like.said]
             options.append(_about(function, carrier, said, self._rng))
-        return min(options, key=lambda text: abs(len(text) - len(like.text)))
+        return min(options, key=lambda text: Likeness([like.text]).distance(text, like.text))
 
     def _company(self, length: int, number: int) -> str:
         """Return an honest function of about a length, a small helper where no documented one is as short."""
@@ -247,11 +310,13 @@ class _Placing:
         return f"def {name}(value):\n" + (f"    # {said}\n" if said else "") + "    return value"
 
     def _sentence(self, table: str, length: int) -> str:
-        """Return ordinary sentences of about a length, the last one cut where a word ends."""
+        """Return ordinary sentences of a length, the last one cut where a word ends and filled with one that fits."""
         text = self._grammar.form(table, self._rng) if length > 0 else ""
         while len(text) < length:
             text += f" {self._grammar.form(table, self._rng)}"
-        return text if len(text) <= length + LEAST else text[:length].rpartition(" ")[0]
+        cut = text[: length - 3].rpartition(" ")[0] if len(text) > length else text
+        fitting = [word for word in FILLING if len(word) == length - len(cut) - 1]
+        return f"{cut} {self._rng.choice(fitting)}" if fitting else cut
 
 
 def _about(function: Function, carrier: Carrier, said: Sequence[str], rng: Random) -> str:
@@ -271,7 +336,9 @@ def host_of(text: str) -> _Host:
     spans, bound = [], set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-            first, last = node.lineno, node.end_lineno or node.lineno
+            first, last, body = node.lineno, node.end_lineno or node.lineno, node.body[0]
+            if lines[body.lineno - 1].encode()[: body.col_offset].strip():
+                continue  # its body stands in the line of the def: nothing can be put into it
             spans.append((first, last, len("\n".join(lines[first - 1 : last]))))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound.add(node.name)
@@ -343,10 +410,6 @@ def _unused_imports(text: str) -> set[int]:
         and not any((item.asname or item.name).partition(".")[0] in used for item in node.names)
         for number in lines
     }
-
-
-def _as_draft(function: Function) -> Draft:
-    return Draft("", function.source)
 
 
 def _like(source: str, draft: Draft) -> _Like:

@@ -16,7 +16,7 @@ from experiments.attacks.editing import parse_function
 from experiments.benchmark import wording
 from experiments.benchmark.attacks import BenchmarkAttack, Draft, Proof
 from experiments.benchmark.attacks.base import GENERATED
-from experiments.benchmark.corpora import Corpus, chunks_of
+from experiments.benchmark.corpora import Corpus
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.questions import Subject
 from experiments.benchmark.systems.base import Embed
@@ -91,15 +91,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rounds are drawn: functions attacked at most, and the shares of budgets and knowledge.
-
-    A budget is a number of files; `corpus_share` gives it as a share of the
-    corpus' chunks instead, 0 to 1.
-    """
+    """How rounds are drawn: functions attacked at most, and the shares of budgets, numbers of files, and knowledge."""
 
     instances: int
     budgets: tuple[tuple[int, float], ...] = ((1, 0.6), (3, 0.4))
-    corpus_share: float | None = None
     knowledge: tuple[tuple[str, float], ...] = ((BLACK_BOX, 0.5), (KNOWS_RETRIEVER, 0.5))
     twin_share: float = 0.65
     adaptive: int = 3  # adaptive attacks a round; they are no part of the headline
@@ -251,9 +246,6 @@ class Mounting:
             suited = [item for item in suited if item.twin]
         knowledge = KNOWS_DEFENSE if attack.adaptive else _one_of(self.plan.knowledge, self.rng)
         budget = _one_of(self.plan.budgets, self.rng)
-        if self.plan.corpus_share is not None:
-            count = sum(len(chunks_of(path, text)) for path, text in self.corpus.texts.items())
-            budget = max(1, round(self.plan.corpus_share * count))
         for subject in suited[: 6 if behaves else 2]:
             made = self._on(subject, attack, knowledge, max(budget, attack.least))
             if made is not None:
@@ -299,7 +291,7 @@ def _one_of(shares: Sequence[tuple[T, float]], rng: Random) -> T:
 
 def _drafts(attack: BenchmarkAttack, target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
     try:
-        drafts = attack.drafts(target, Random(rng.random()), grammar)
+        drafts = attack.make(target, Random(rng.random()), grammar)
         return [draft for draft in drafts if draft.carrier is not None or parses(draft.text)]
     except (ValueError, SyntaxError, AssertionError, IndexError):
         return []

@@ -138,9 +138,7 @@ def digest(asked: Sequence[Subject]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
-def frozen(setting: str, pair: str) -> str:
-    """Return the committed digest of the test part of a setting and pair, empty where there is none."""
-    if not FROZEN.exists():
-        return ""
+def frozen(setting: str, pair: str) -> dict[str, str]:
+    """Return the committed digests of a setting and pair, of the questions (test part) and of the corpus, where any."""
     table = tomllib.loads(FROZEN.read_text(encoding="utf-8"))
-    return str(table.get(setting, {}).get(pair, ""))
+    return dict(table.get(setting, {}).get(pair, {}))

@@ -25,7 +25,7 @@ from codeguard import __version__
 from codeguard.index.embedding import open_embedding
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmark import VERSION, external, measures, placement, questions
-from experiments.benchmark.attacks import BenchmarkAttack, all_attacks
+from experiments.benchmark.attacks import ALL, BenchmarkAttack
 from experiments.benchmark.attacks.base import GENERATED
 from experiments.benchmark.corpora import TRUSTED, Corpus, build, chunks_of, symbols_of
 from experiments.benchmark.grammar import Grammar
@@ -342,30 +342,28 @@ class Run:
 
     def _attacks(self) -> list[BenchmarkAttack]:
         chosen = self.setting.attacks
-        return [
-            item
-            for item in all_attacks().values()
-            if not chosen or item.name in chosen or item.family in chosen
-        ]
+        return [item for item in ALL.values() if not chosen or item.name in chosen or item.family in chosen]
 
     def _note_corpus(self, corpus: Corpus, asked: Sequence[Subject]) -> None:
         sides = {True: 0, False: 0}
         for path, text in corpus.texts.items():
             sides[path.startswith(f"{TRUSTED}/")] += len(chunks_of(path, text))
-        digest = questions.digest(asked)
+        digests = {"questions": questions.digest(asked), "corpus": corpus.digest()}
         frozen = questions.frozen(self.setting.name, corpus.pair)
         standard = self.setting.part == "test" and self.setting.seed == questions.FROZEN_SEED
-        if standard and frozen and frozen != digest:
-            self.collected.notes.append(f"{corpus.pair}: the questions are not those of version {VERSION}")
+        changed = [name for name, digest in digests.items() if frozen and frozen[name] != digest]
+        if standard and changed:
+            self.collected.notes.append(
+                f"{corpus.pair}: {' and '.join(changed)} not those of version {VERSION}"
+            )
         self.collected.pairs[corpus.pair] = {
             "trusted_chunks": sides[True],
             "unknown_chunks": sides[False],
             "functions": len(asked),
             "with_twin": sum(item.twin for item in asked),
             "questions": sum(len(item.questions) for item in asked),
-            "questions_sha256": digest,
-            "corpus_sha256": corpus.digest(),
-            "frozen": bool(standard and frozen == digest),
+            "sha256": digests,
+            "frozen": standard and frozen == digests,
         }
 
     def _show(self, session: Session, shown: placement.Tree, *, clean: bool = False) -> None:
@@ -597,11 +595,7 @@ class Run:
             name: measures.report(rows, collected.clean.get(name, {}))
             for name, rows in collected.rows.items()
         }
-        reference = measures.attacked(collected.rows.get("codeguard", []), twin=True)
         for name, found in reports.items():
-            others = measures.attacked(collected.rows[name], twin=True)
-            found["against_codeguard"] = measures.paired(others, reference, measures.on_top)
-            found["questions_for_ten_points"] = measures.NEEDED
             found["cost"] = _cost(name, collected)
         return {
             "schema": "codeguard.benchmark/1",

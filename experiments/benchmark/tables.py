@@ -85,10 +85,15 @@ def classes_table(results: Figures, twin: bool) -> str:
 
 
 def authors_table(results: Figures) -> str:
-    """Return codeguard's figures by who wrote the attack."""
+    """Return codeguard's figures by who wrote the attack, worst first."""
+    both = [results["systems"][DEFENDED]["by_author"][group] for group in ("with_twin", "without_twin")]
+
+    def worst(name: str) -> float:
+        return max(found[name]["on_top"]["share"] or 0.0 for found in both if name in found)
+
     rows = [
-        [name, *(with_interval(found[group]["on_top"]) for group in ("with_twin", "without_twin"))]
-        for name, found in results["systems"][DEFENDED]["by_author"].items()
+        [name, *(with_interval(found[name]["on_top"]) if name in found else "–" for found in both)]
+        for name in sorted({name for found in both for name in found}, key=lambda name: (-worst(name), name))
     ]
     return table(["written by", "poison on top, twin", "no twin"], rows)
 

@@ -1,4 +1,4 @@
-"""A defended query in a running process against a plain Chroma query, and `codeguard query` from a cold shell.
+"""A defended query in a running process against a plain Chroma query.
 
     python -m experiments.benchmarks.query_speed [--every N] [--rounds N] [--json FILE]
 
@@ -14,9 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -106,35 +103,6 @@ def in_process(guard: CodeGuard, folder: Path, rounds: int) -> dict[str, Any]:
     return figures
 
 
-def cold(store: Path, rounds: int) -> dict[str, Any]:
-    """Start fresh processes in turn; a serving process of the store is there, as after any use of the index."""
-    commands = {
-        "import chromadb": [sys.executable, "-c", "import chromadb"],
-        "codeguard query": [
-            sys.executable,
-            "-P",
-            "-m",
-            "codeguard",
-            "query",
-            "calculate factorial",
-            "--store",
-            str(store),
-        ],
-    }
-    elapsed: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(rounds + 1):
-        for name, command in commands.items():
-            start = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if turn:
-                elapsed[name].append(time.perf_counter() - start)
-    medians = {name: statistics.median(times) for name, times in elapsed.items()}
-    return {
-        "seconds": {name: round(value, 3) for name, value in medians.items()},
-        "ratio": round(medians["codeguard query"] / medians["import chromadb"], 2),
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the figures and write JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -154,7 +122,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "embedding": report.embedding,
                 "running": in_process(guard, Path(home) / "plain", given.rounds),
             }
-        figures["cold"] = cold(store, max(3, given.rounds // 2))
     figures["load"] = os.getloadavg()[0]
     print(json.dumps(figures, indent=1))
     if given.json:

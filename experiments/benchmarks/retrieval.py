@@ -5,8 +5,7 @@
 A function without its docstring has to be found among the others by its
 docstring's first line, by its name, by three lines out of its middle, or by
 the message of an error that it raises. Weights were chosen on the even
-functions, figures are of the odd ones; `tuning` shows the choice. The path
-in front of the text is measured and not used: it is the attacker's to choose.
+functions, figures are of the odd ones; `tuning` shows the choice.
 """
 
 from __future__ import annotations
@@ -98,19 +97,14 @@ def raised_message(function: ast.AST) -> str:
 class Searched:
     """One way of indexing the functions, and how well each query finds its own."""
 
-    def __init__(self, chunks: Sequence[Chunk], embedding: Embedding, with_path: bool) -> None:
+    def __init__(self, chunks: Sequence[Chunk], embedding: Embedding) -> None:
         self._embedding = embedding
-        self._vectors = embedding.embed([_text(chunk, with_path) for chunk in chunks])
+        self._vectors = embedding.embed([retrieval_text(chunk) for chunk in chunks])
         self._db = sqlite3.connect(":memory:")
         self._db.executescript(lexical.SCHEMA)
         lexical.add(
             self._db,
-            [
-                lexical.IndexedText(
-                    str(n), f"{_words_of(chunk) if with_path else ''} {chunk.symbol}", chunk.text
-                )
-                for n, chunk in enumerate(chunks)
-            ],
+            [lexical.IndexedText(str(n), chunk.symbol, chunk.text) for n, chunk in enumerate(chunks)],
         )
 
     def reciprocal_ranks(self, queries: Mapping[int, str]) -> dict[str, NDArray[np.float64]]:
@@ -139,41 +133,18 @@ def _reciprocal(costs: Mapping[str, float], own: str) -> float:
     return 1.0 / (1 + sum(cost < costs[own] for cost in costs.values()))
 
 
-def _text(chunk: Chunk, with_path: bool) -> str:
-    text = retrieval_text(chunk)
-    return f"{_words_of(chunk)} {text}" if with_path else text
-
-
-def _words_of(chunk: Chunk) -> str:
-    return " ".join(lexical.index_words(chunk.path.removesuffix(".py")))
-
-
 def measure(embedding: Embedding, found: Sequence[Pair]) -> dict[str, Any]:
     """Return the mean reciprocal ranks of every way of searching, by kind of query."""
     result: dict[str, Any] = {"embedding": embedding.identity, "n": {}, "held_out": {}, "tuning": {}}
-    chunks = [pair.chunk for pair in found]
-    ways = {"": Searched(chunks, embedding, False), ", path in front": Searched(chunks, embedding, True)}
-    bare = embedding.embed([pair.chunk.text for pair in found])
+    searched = Searched([pair.chunk for pair in found], embedding)
     for kind in ("docstring", "identifier", "code", "error message"):
         queries = {n: pair.queries[kind] for n, pair in enumerate(found) if kind in pair.queries}
-        own = np.array(list(queries))
-        odd = own % 2 == ODD
-        distances = 1.0 - embedding.embed(list(queries.values())) @ bare.T
-        mine = distances[np.arange(len(own)), own]
-        alone = 1.0 / (1 + (distances < mine[:, None]).sum(axis=1))
+        odd = np.array(list(queries)) % 2 == ODD
         result["n"][kind] = int(odd.sum())
-        held, tuned = {"vectors of the text alone": alone}, {"vectors of the text alone": alone}
-        for where, searched in ways.items():
-            for name, ranks in searched.reciprocal_ranks(queries).items():
-                held[name + where] = tuned[name + where] = ranks
-        result["held_out"][kind] = {name: round(float(ranks[odd].mean()), 4) for name, ranks in held.items()}
-        result["tuning"][kind] = {name: round(float(ranks[~odd].mean()), 4) for name, ranks in tuned.items()}
-    chosen = _mixed(scoring.weight_for(embedding.identity))
-    figures = result["held_out"]["docstring"]
-    result["chosen"] = chosen
-    result["times_vectors_alone"] = round(figures[chosen] / figures["vectors of the text alone"], 3)
-    result["times_vectors_with_symbol"] = round(figures[chosen] / figures["vectors"], 3)
-    return result
+        ways = searched.reciprocal_ranks(queries)
+        for half, chosen in (("held_out", odd), ("tuning", ~odd)):
+            result[half][kind] = {name: round(float(ranks[chosen].mean()), 4) for name, ranks in ways.items()}
+    return result | {"chosen": _mixed(scoring.weight_for(embedding.identity))}
 
 
 def main() -> None:
@@ -186,7 +157,7 @@ def main() -> None:
     found = pairs(arguments.pairs)
     figures = {name: measure(open_embedding(name), found) for name in arguments.embeddings}
     for name, result in figures.items():
-        print(f"{name}: {result['chosen']}, times the vectors alone {result['times_vectors_alone']}")
+        print(f"{name}: {result['chosen']}")
         for way in result["held_out"]["docstring"]:
             row = "  ".join(f"{kind} {result['held_out'][kind][way]:.3f}" for kind in result["n"])
             print(f"  {way:32} {row}")

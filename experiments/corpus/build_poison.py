@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.attacks import TargetFunction
-from experiments.attacks.registry import METHOD
+from experiments.attacks import METHOD, TargetFunction
 from experiments.corpus.clean import clean_labels
 from experiments.corpus.labels import FunctionLabel, write_labels
 from experiments.corpus.naming import Namer
@@ -55,7 +54,7 @@ def build(seed: int = SEED, root: Path = ROOT) -> PoisonSet:
             chosen += _take(targets[name], attack, seed, count, used)
     rest = [target for name, target in targets.items() if name not in examples]
     for index, target in enumerate(rest):
-        attack = METHOD[index % len(METHOD)]
+        attack = list(METHOD)[index % len(METHOD)]
         chosen += _take(target, attack, seed, 1, used) or _take(target, "fake", seed, 1, used)
     namer = Namer(seed)
     files: dict[str, str] = {}
@@ -68,7 +67,7 @@ def build(seed: int = SEED, root: Path = ROOT) -> PoisonSet:
 
 
 def _take(target: TargetFunction, attack: str, seed: int, count: int, used: Counter[str]) -> list[Chosen]:
-    found = choose(target, attack, seed, count, used)
+    found = choose(target, METHOD[attack], seed, count, used)
     used.update(item.file.name for item in found)
     return found
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.attacks import PoisonFile, TargetFunction, get_attack
+from experiments.attacks import Attack, PoisonFile, TargetFunction
 from experiments.corpus.labels import FunctionLabel
 from experiments.corpus.verify import SECONDS, Finding, verify
 
@@ -29,7 +29,7 @@ class Chosen:
 
 def choose(
     target: TargetFunction,
-    attack: str,
+    attack: Attack,
     seed: int,
     count: int = 1,
     used: Mapping[str, int] | None = None,
@@ -40,14 +40,13 @@ def choose(
     An adaptive attack is taken at its best: candidates that the known calls
     do not give away come first.
     """
-    kind = get_attack(attack)
     candidates = candidates_of(target, attack, seed)
     by_variant: dict[str, list[PoisonFile]] = {}
     for candidate in candidates:
         by_variant.setdefault(candidate.name, []).append(candidate)
     chosen: list[Chosen] = []
     for name in sorted(by_variant, key=lambda name: (used or {}).get(name, 0)):
-        found = choose_variant(target, by_variant[name], kind.adaptive, seconds)
+        found = choose_variant(target, by_variant[name], attack.adaptive, seconds)
         if found is not None:
             chosen.append(found)
         if len(chosen) == count:
@@ -55,14 +54,14 @@ def choose(
     return chosen
 
 
-def candidates_of(target: TargetFunction, attack: str, seed: int) -> list[PoisonFile]:
+def candidates_of(target: TargetFunction, attack: Attack, seed: int) -> list[PoisonFile]:
     """Return the candidates of an attack whose code parses.
 
     Source that no template can take apart (code in the line of the `def`,
     for instance) gives none.
     """
     try:
-        found = get_attack(attack).generate(target, seed)
+        found = attack.generate(target, seed)
     except (ValueError, SyntaxError, AssertionError, IndexError):
         return []
     return [candidate for candidate in found if parses(candidate.code)]

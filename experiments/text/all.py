@@ -11,38 +11,34 @@ from experiments.text import consensus, filterrag, label_flip
 from experiments.text.common import Rows, show
 
 Section = dict[str, Any]
+SEEDS = 5
 REPORTED = ("prefix", "garag")  # the crudest attack and the most fluent one; the others take minutes more
 
 
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
     """Run all three; return their figures by name and one section each."""
-    flips = label_flip.run(data, label_embedding(embedding))
+    flips = label_flip.run(data, label_embedding(embedding), SEEDS)
     filters = filterrag.run(data, open_embedding(embedding, prose=True), REPORTED)
-    votes = consensus.run(None, open_embedding(embedding, prose=True))
+    votes = consensus.run(open_embedding(embedding, prose=True))
     sections = [
         _section(
             "Label flips at ingestion",
-            f"{flips['messages']} messages of the SMS Spam Collection, batches of {label_flip.BATCH_SIZE}, "
-            f"{flips['seeds']} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds. "
-            "Keyword attacks are the known limit: the last table.",
+            f"{flips['messages']} messages of the SMS Spam Collection, a base of {label_flip.BASE}, batches of "
+            f"{label_flip.BATCH}, {SEEDS} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds.",
             flips["rows"],
-            flips["keywords"],
         ),
         _section(
             "FilterRAG and ML-FilterRAG",
             f"{filters['questions']} questions, {filters['rounds']} rounds of {filterrag.ROUND}; top "
-            f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
-            "second clean text is the nearest golden passage of another question. ATR: share of poison "
+            f"{filterrag.TOP}, half of them poisoned, {filterrag.KEEP} handed on; {filters['embedding']}, extractive "
+            "reader. The second clean text is the nearest golden passage of another question. ATR: share of poison "
             "among what is handed on.",
             filters["rows"],
         ),
         _section(
             "Map-reduce consensus",
-            f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
-            "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
-            "least half of the runs. First what is lost without an attack, then the worst cells.",
-            votes["clean"],
-            votes["summary"],
+            f"{votes['questions']} questions with {consensus.DOCUMENTS} documents each, {votes['embedding']}, "
+            "extractive reader.",
             votes["rows"],
         ),
     ]

@@ -28,3 +28,12 @@ def load_topics() -> tuple[Topic, ...]:
         elif line.strip() and not line.startswith("#"):
             topics[-1][1].append(line.strip())
     return tuple(Topic(head[0], head[1], head[2], tuple(documents)) for head, documents in topics)
+
+
+def replace_answer(text: str, topic: Topic) -> str:
+    """Return a document with the wrong answer wherever it had the right one."""
+    start = text.lower().find(topic.right)
+    while start >= 0:
+        text = text[:start] + topic.wrong + text[start + len(topic.right) :]
+        start = text.lower().find(topic.right, start + len(topic.wrong))
+    return text

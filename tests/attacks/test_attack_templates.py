@@ -9,19 +9,18 @@ from functools import cache
 
 import pytest
 
-from experiments.attacks import PoisonFile, TargetFunction, all_attacks, get_attack
-from experiments.attacks.registry import METHOD
+from experiments.attacks import ALL as ATTACKS
+from experiments.attacks import METHOD, PoisonFile, TargetFunction
 from experiments.corpus.build_poison import project_targets
 
 pytestmark = pytest.mark.ci
 
 TARGETS = project_targets()
-ATTACKS = all_attacks()
 
 
 @cache
 def written(attack: str) -> list[tuple[TargetFunction, PoisonFile]]:
-    return [(target, file) for target in TARGETS for file in get_attack(attack).generate(target, 3)]
+    return [(target, file) for target in TARGETS for file in ATTACKS[attack].generate(target, 3)]
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.attacks import PoisonFile, TargetFunction, all_attacks
+from experiments import attacks
+from experiments.attacks import METHOD, PoisonFile, TargetFunction
 from experiments.attacks.base import CallText
-from experiments.attacks.registry import METHOD
 from experiments.corpus.build_poison import SEED, build, project_targets
 from experiments.corpus.labels import FunctionLabel, read_labels
 from experiments.corpus.queries import ALL, EXAMPLES, FURTHER
@@ -37,7 +37,7 @@ TELLING = (
     "malicious",
     "wrong",
 )
-TELLING += ("clean", "trusted", "safe", "good", "correct", *all_attacks())
+TELLING += ("clean", "trusted", "safe", "good", "correct", *attacks.ALL)
 
 
 def labelled(path: Path) -> list[FunctionLabel]:
@@ -47,7 +47,7 @@ def labelled(path: Path) -> list[FunctionLabel]:
 def candidates(label: FunctionLabel) -> list[PoisonFile]:
     """Return what the attack of a label writes today."""
     target = TARGETS[label.target]
-    return candidates_of(target, label.attack, SEED)
+    return candidates_of(target, METHOD[label.attack], SEED)
 
 
 def first_label(path: Path) -> FunctionLabel:

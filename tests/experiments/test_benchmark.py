@@ -28,7 +28,7 @@ from experiments.benchmark import (
     tiny,
     wording,
 )
-from experiments.benchmark.attacks import Proof, all_attacks
+from experiments.benchmark.attacks import ALL, Proof
 from experiments.benchmark.attacks.base import BenchmarkAttack
 from experiments.benchmark.corpora import Function, chunks_of
 from experiments.benchmark.grammar import Grammar
@@ -112,19 +112,24 @@ def test_shares_resample_functions_and_not_questions() -> None:
     assert clean.high == pytest.approx(0.037, abs=0.001)
 
 
-def test_over_seeds_is_students_interval() -> None:
-    rows = [row("p" if number < seed else "r", seed=seed) for seed in (1, 2, 3) for number in range(10)]
-    found = measures.over_seeds(rows, measures.on_top)
-    assert found["by_seed"] == {1: 0.1, 2: 0.2, 3: 0.3}
-    assert found["mean"] == pytest.approx(0.2)
-    assert found["interval"] == pytest.approx([0.0, 0.2 + 4.303 * 0.1 / 3**0.5], abs=1e-3)
-
-
-@pytest.mark.parametrize(("b", "c", "p"), [(0, 0, 1.0), (1, 0, 1.0), (0, 5, 0.0625), (1, 9, 0.021484375)])
-def test_mcnemar_is_exact(b: int, c: int, p: float) -> None:
-    first = [True] * b + [False] * c + [True] * 3
-    second = [False] * b + [True] * c + [True] * 3
-    assert measures.mcnemar(first, second) == (b, c, p)
+@pytest.mark.parametrize(
+    ("mine", "others", "low", "high"),
+    [
+        ("r" * 20, "r" * 20, -0.161, 0.161),  # nothing seen in twenty is not nothing
+        ("p" * 20, "r" * 20, 0.772, 1.0),
+        ("p" * 10 + "r" * 10, "r" * 20, 0.3, 0.7),
+    ],
+)
+def test_a_difference_has_an_interval_also_where_all_questions_are_alike(
+    mine: str, others: str, low: float, high: float
+) -> None:
+    rows = [
+        [row(label, question=f"q{n}", function=f"f{n}") for n, label in enumerate(side)]
+        for side in (mine, others)
+    ]
+    found = measures.difference(*rows, measures.on_top)
+    assert found["n"] == 20
+    assert found["interval"] == pytest.approx([low, high], abs=0.06)
 
 
 def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin() -> None:
@@ -146,7 +151,7 @@ def test_the_headline_leaves_out_what_is_out_of_reach_adaptive_or_without_a_twin
     assert [found[f"clean_{kind}"]["share"] for kind in ("convicted", "demoted")] == [0.25, 0.25]
 
 
-@pytest.mark.parametrize("attack", all_attacks().values(), ids=lambda item: item.name)
+@pytest.mark.parametrize("attack", ALL.values(), ids=lambda item: item.name)
 def test_each_attack_is_what_its_label_says(attack: BenchmarkAttack, tmp_path: Path) -> None:
     drafts = poison._drafts(attack, TARGET, Random(1), Grammar("dev"))
     proven = poison._proven(attack, drafts, TARGET, Verifier(tmp_path), [])
@@ -166,7 +171,7 @@ def test_each_attack_is_what_its_label_says(attack: BenchmarkAttack, tmp_path: P
 
 def test_a_draft_that_does_what_the_answer_does_is_no_poison(tmp_path: Path) -> None:
     same = poison.Draft("same", TARGET.source, TARGET.source, TARGET.name)
-    assert poison._proven(all_attacks()["wrong_logic"], [same], TARGET, Verifier(tmp_path), []) == []
+    assert poison._proven(ALL["wrong_logic"], [same], TARGET, Verifier(tmp_path), []) == []
 
 
 def test_questions_are_reworded_and_differ_between_seeds() -> None:
@@ -343,7 +348,7 @@ def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
 def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path) -> None:
     made = tiny.corpus()
     asked = [item for part in questions.PARTS for item in questions.subjects(made, part)]
-    attack = all_attacks()["orders_plain"]
+    attack = ALL["orders_plain"]
     plan = Plan(1, budgets=((1, 1.0),), knowledge=((poison.BLACK_BOX, 1.0),))
     drawn = draw(
         made, asked, [attack], plan, 1,

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from codeguard.index.embedding import LexicalEmbedding
 from experiments.attacks import PoisonFile, TargetFunction
 from experiments.benchmark import placement, poison, questions
-from experiments.benchmark.attacks import all_attacks
+from experiments.benchmark.attacks import ALL
 from experiments.benchmark.corpora import FOLDERS, TRUSTED, Corpus, assembled, chunks_of
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.packages import Package
@@ -72,7 +72,7 @@ def files_of(seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     rows, labels = [], []
     for seed in seeds:
         drawn = poison.draw(
-            corpus, asked, list(all_attacks().values()), poison.Plan(20), seed, verify_with=believed,
+            corpus, asked, list(ALL.values()), poison.Plan(20), seed, verify_with=believed,
             folders=lambda subject: [], embed=LexicalEmbedding().embed, grammar=grammar,
         )  # fmt: skip
         needed = dict.fromkeys(item.subject.function.path for item in drawn if not item.subject.twin)
@@ -106,7 +106,7 @@ def test_no_classifier_finds_poison_without_reading_functions() -> None:
 def test_a_round_shows_honest_files_of_every_kind_that_poison_comes_in() -> None:
     corpus = library_corpus()
     asked = [item for part in questions.PARTS for item in questions.subjects(corpus, part)]
-    chosen = [item for item in all_attacks().values() if item.family in ("orders", "supply")]
+    chosen = [item for item in ALL.values() if item.family in ("orders", "supply")]
     drawn = poison.draw(
         corpus, asked, chosen, poison.Plan(14), 3, verify_with=believed, folders=lambda subject: [],
         embed=LexicalEmbedding().embed, grammar=Grammar("dev"),

@@ -23,12 +23,12 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-GENERATED = {"docs/reference.md", "docs/rules.md"}
+GENERATED = {"docs/reference.md", "docs/rules.md", "docs/benchmark_results.md"}
 BY_HAND = [page for page in PAGES if page.relative_to(ROOT).as_posix() not in GENERATED]
 MOST_WORDS = 1_500
 OTHER_LIMITS = {"SECURITY.md": 2_500, "docs/measurements.md": 1_200}
 # Pages that are longer, or worded otherwise, until they are written anew.
-UNEDITED = {"README.md", "docs/benchmark.md"}
+UNEDITED = {"README.md"}
 EDITED = [page for page in BY_HAND if page.relative_to(ROOT).as_posix() not in UNEDITED]
 UNWANTED = re.compile(
     r"\b(told|said|kept|mended|whoever|strangers?|reach(?:es)? for|stands? for|telling|"

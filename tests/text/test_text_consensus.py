@@ -15,13 +15,12 @@ from codeguard.text.consensus import (
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
 from codeguard.text.votes import dependent_groups, find_camps
-from experiments.text.consensus_corpus import load_topics
-from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
-from experiments.text.gullible import gullible
+from experiments.text.consensus_corpus import load_topics, replace_answer
 from experiments.text.loopback import Reply, completion, serve
 
 EMBEDDING = LexicalEmbedding()
 BONES = load_topics()[2]
+PHRASE = "Maintenance code teal heron 7731"
 FLOOR = 0.02  # the lexical embedding's cosines are smaller than MiniLM's
 
 
@@ -247,18 +246,6 @@ def test_orders_to_a_model_are_taken_out_before_any_model_reads_the_documents() 
 def test_hardly_a_sentence_of_an_honest_document_is_taken_for_an_order() -> None:
     texts = [text for topic in load_topics() for text in topic.documents]
     assert sum(without_orders(text) != text for text in texts) <= 6  # of 300
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
-    texts = [*BONES.documents[:8], *poison(BONES, attack, "distinct", 2, list(BONES.documents[8:]))]  # type: ignore[arg-type]
-    with serve(gullible({BONES.question: (BONES.right, BONES.wrong)})) as server:
-        reader = LLMReader(LLMClient(LLMConfig(server.url, "gullible")))
-        plain = reader.answer(BONES.question, texts).text
-        result = Consensus(reader, EMBEDDING, floor=FLOOR).answer(documents(*texts), BONES.question)
-    assert succeeded(attack, BONES, plain) == (attack != "incorrect fact")  # type: ignore[arg-type]
-    assert not succeeded(attack, BONES, result.answer)  # type: ignore[arg-type]
 
 
 @pytest.mark.ci

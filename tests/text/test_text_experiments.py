@@ -29,7 +29,7 @@ def test_label_flips_are_found_with_the_lexical_embedding() -> None:
     row = next(
         row
         for row in result["rows"]
-        if (row["attack"], row["detector"], row["level"], row["flipped"]) == ("uniform", "knn", "entry", 0.4)
+        if (row["flipped"], row["detector"], row["level"]) == ("40 % of all", "knn", "entry")
     )
-    assert row["TPR"]["value"] > 0.95
-    assert row["FPR"]["value"] < 0.03
+    assert row["found"]["value"] > 0.9
+    assert row["right labels rejected"]["value"] < 0.05

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
-from typing import Protocol, runtime_checkable
 
-from experiments.attacks import PoisonFile, TargetFunction, get_attack
+from experiments.attacks import Attack, PoisonFile, TargetFunction
 from experiments.attacks.base import Trigger
 from experiments.attacks.craft import echo, imports_for, module_text
 from experiments.attacks.editing import with_docstring, with_prologue
@@ -57,66 +56,37 @@ class Draft:
     said: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class BenchmarkAttack(Protocol):
-    """A way to poison what answers a question."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in results."""
-        ...
-
-    @property
-    def family(self) -> str:
-        """The kind of harm, for `--attack` and for readers."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """One line on what it does."""
-        ...
-
-    @property
-    def proof(self) -> Proof:
-        """What shows that a draft is poison."""
-        ...
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether it was made by somebody who knows codeguard's design."""
-        ...
-
-    @property
-    def least(self) -> int:
-        """Number of files below which it is not this attack."""
-        ...
-
-    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
-        """Return drafts, the attacker's favourites first; pure in its arguments, empty where it does not apply."""
-        ...
+Make = Callable[[TargetFunction, Random, Grammar], list[Draft]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reused:
-    """An attack of `experiments.attacks` as one of the benchmark; `variants` keeps those of these names alone."""
+class BenchmarkAttack:
+    """A way to poison what answers a question.
+
+    `family` is the kind of harm, for `--attack` and for readers. `make`
+    returns drafts, the attacker's favourites first, none where the attack
+    does not apply; it is pure in its arguments. `adaptive` attacks were made
+    by somebody who knows codeguard's design. With fewer than `least` files
+    it is not this attack.
+    """
 
     name: str
     family: str
     summary: str
-    generator: str
+    make: Make
     proof: Proof = Proof.DIFFERS
     adaptive: bool = False
     least: int = 1
-    variants: tuple[str, ...] = ()
 
-    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
-        """Return what the generator makes."""
-        found = get_attack(self.generator).generate(target, rng.randrange(1 << 30))
-        return [
-            draft_of(file)
-            for file in found
-            if not self.variants or file.name.partition("/")[2] in self.variants
-        ]
+
+def reused(attack: Attack, variants: tuple[str, ...] = ()) -> Make:
+    """Return an attack of `experiments.attacks` as one of the benchmark, with the variants of these names alone."""
+
+    def make(target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
+        found = attack.generate(target, rng.randrange(1 << 30))
+        return [draft_of(file) for file in found if not variants or file.name.partition("/")[2] in variants]
+
+    return make
 
 
 def draft_of(file: PoisonFile) -> Draft:

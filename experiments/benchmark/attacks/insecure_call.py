@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
-from typing import ClassVar
 
 from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo
 from experiments.attacks.editing import parse_function, with_docstring, with_prologue
-from experiments.benchmark.attacks.base import Draft, Proof, python_draft
+from experiments.benchmark.attacks.base import BenchmarkAttack, Draft, Proof, python_draft
 from experiments.benchmark.grammar import Grammar
 
 # The condition never holds while the function is verified, and a reader is given a plausible reason for each.
@@ -69,35 +67,29 @@ FLAWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 }
 
 
-class InsecureCall:
-    """The right function with one careless statement in front."""
-
-    name: ClassVar[str] = "insecure_call"
-    family: ClassVar[str] = "insecure"
-    summary: ClassVar[str] = "right results, with a call that lets others in"
-    proof: ClassVar[Proof] = Proof.PAYLOAD
-    adaptive: ClassVar[bool] = False
-    least: ClassVar[int] = 1
-
-    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
-        """Return a draft for each flaw."""
-        positional = parse_function(target.source).args
-        names = [
-            item.arg
-            for item in (*positional.posonlyargs, *positional.args)
-            if item.arg not in ("self", "cls")
-        ]
-        if not names:
-            return []
-        found = []
-        for variant in rng.sample(sorted(FLAWS), len(FLAWS)):
-            imports, lines, payload = FLAWS[variant]
-            filled = [line.format(first=names[0], name=target.name.upper()) for line in lines]
-            source = with_prologue(with_docstring(target.source, echo(target, rng)), filled)
-            found.append(
-                python_draft(variant, target, [source], target.name, imports=imports, payload=[payload])
-            )
-        return [draft for draft in found if draft is not None]
+def insecure_call(target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
+    """Return a draft for each flaw."""
+    positional = parse_function(target.source).args
+    names = [
+        item.arg for item in (*positional.posonlyargs, *positional.args) if item.arg not in ("self", "cls")
+    ]
+    if not names:
+        return []
+    found = []
+    for variant in rng.sample(sorted(FLAWS), len(FLAWS)):
+        imports, lines, payload = FLAWS[variant]
+        filled = [line.format(first=names[0], name=target.name.upper()) for line in lines]
+        source = with_prologue(with_docstring(target.source, echo(target, rng)), filled)
+        found.append(python_draft(variant, target, [source], target.name, imports=imports, payload=[payload]))
+    return [draft for draft in found if draft is not None]
 
 
-ATTACK = InsecureCall()
+ATTACKS = (
+    BenchmarkAttack(
+        "insecure_call",
+        "insecure",
+        "right results, with a call that lets others in",
+        insecure_call,
+        Proof.PAYLOAD,
+    ),
+)

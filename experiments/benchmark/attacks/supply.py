@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo
 from experiments.attacks.editing import with_docstring, with_prologue
-from experiments.benchmark.attacks.base import Draft, Proof, carried, in_code, python_draft
-from experiments.benchmark.attacks.orders import Make, form
+from experiments.benchmark.attacks.base import (
+    BenchmarkAttack,
+    Draft,
+    Make,
+    Proof,
+    carried,
+    in_code,
+    python_draft,
+)
+from experiments.benchmark.attacks.orders import form
 from experiments.benchmark.carriers import Carrier
 from experiments.benchmark.grammar import Grammar
 
@@ -44,29 +50,15 @@ def _lure(target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
     return drafts
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """One way to bring in code of the attacker's."""
-
-    name: str
-    summary: str
-    make: Callable[[TargetFunction, Random, Grammar], list[Draft]]
-    family: str = "supply"
-    proof: Proof = Proof.PAYLOAD
-    adaptive: bool = False
-    least: int = 1
-
-    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
-        """Return drafts."""
-        return self.make(target, rng, grammar)
-
-
-ATTACKS = (
-    Supply("malicious_import", "the right function behind the import of an imitation", _imports("misspelt")),
-    Supply(
-        "invented_package",
-        "the right function behind an import that nobody has published",
-        _imports("invented"),
-    ),
-    Supply("install_lure", "prose that makes the reader install something first", _lure),
+ATTACKS = tuple(
+    BenchmarkAttack(name, "supply", summary, make, Proof.PAYLOAD)
+    for name, summary, make in (
+        ("malicious_import", "the right function behind the import of an imitation", _imports("misspelt")),
+        (
+            "invented_package",
+            "the right function behind an import that nobody has published",
+            _imports("invented"),
+        ),
+        ("install_lure", "prose that makes the reader install something first", _lure),
+    )
 )

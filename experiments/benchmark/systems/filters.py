@@ -237,21 +237,24 @@ def skill_scan(root: Path, files: Sequence[Path]) -> Lines:
     Raises:
         RuntimeError: it gave no result.
     """
-    found: dict[str, list[tuple[int, int, str]]] = {}
-    for path in files:
-        with tempfile.TemporaryDirectory() as folder:
-            skill = Path(folder) / "SKILL.md"
+    with tempfile.TemporaryDirectory() as folder:
+        for number, path in enumerate(files):
+            skill = Path(folder, str(number), "SKILL.md")
+            skill.parent.mkdir()
             text = path.read_text(encoding="utf-8")
-            named = text.startswith("---\n")
-            skill.write_text(
-                text if named else f"---\nname: one\ndescription: a file\n---\n\n{text}", "utf-8"
-            )
+            front = "" if text.startswith("---\n") else "---\nname: one\ndescription: a file\n---\n\n"
+            skill.write_text(f"{front}{'' if path.suffix == '.py' else text}", "utf-8")
             if path.suffix == ".py":
-                shutil.copyfile(path, Path(folder) / path.name)
-            report = json.loads(_output(["skill-scanner", "scan", folder, "--format", "json"]))
-        bad = [item["rule_id"] for item in report["findings"] if item["severity"] in ("HIGH", "CRITICAL")]
+                shutil.copyfile(path, skill.with_name(path.name))
+        report = json.loads(_output(["skill-scanner", "scan-all", folder, "--format", "json"]))
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for scanned in report["results"]:
+        bad = [item["rule_id"] for item in scanned["findings"] if item["severity"] in ("HIGH", "CRITICAL")]
         if bad:
-            found[str(path.relative_to(root))] = [(1, text.count("\n") + 1, ", ".join(bad))]
+            path = files[int(Path(scanned["skill_path"]).name)]
+            found[str(path.relative_to(root))] = [
+                (1, path.read_text("utf-8").count("\n") + 1, ", ".join(bad))
+            ]
     return found
 
 
