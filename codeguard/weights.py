@@ -84,7 +84,6 @@ DEFAULTS: Mapping[str, Weight] = {
         ),
         Weight(2.5, "like any instruction to the model"),
     ),
-    "agent.suspicious-passage": Weight(1.0, "by its wording alone, which honest texts for agents share"),
     "agent.instructions": Weight(1.5, "instructions of unknown origin do not answer a question about code"),
     "deceptive.bidi": Weight(2.5, "displays as a different program: no honest reason in code"),
     "deceptive.bidi-override": Weight(1.0, "text displayed backwards; natural text needs no override"),
