@@ -119,9 +119,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "idle.import": Weight(
         1.0, "repeating the import installs what nobody knows; a compatibility module does it"
     ),
-    "stuffing.stuffed": Weight(
-        1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
-    ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),

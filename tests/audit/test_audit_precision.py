@@ -127,7 +127,6 @@ TOLD = "The client sends this value with every request. Create your own one and 
     [
         ("settings.py", f"secret_key = '{VALUE}'\n", "secrets.assigned-secret", True),
         ("README.md", f"{TOLD}\n    secret_key = '{VALUE}'\n", "secrets.assigned-secret", False),
-        ("METADATA", f"{TOLD}\n    secret_key = '{VALUE}'\n", "secrets.assigned-secret", False),
         ("service.cfg", f"[client]\nsecret_key = {VALUE}\nport = 80\n", "secrets.assigned-secret", True),
         (
             "page.html",
