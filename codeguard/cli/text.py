@@ -24,7 +24,6 @@ from codeguard.text.reading import ExtractiveReader, LLMReader, Reader
 from codeguard.text.tokens import MAX_CHARACTERS
 
 SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
-DEFAULT_STORE = ".codeguard"
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -50,9 +49,6 @@ output_options = option_group(
         default="text",
         show_default=True,
     ),
-)
-store_option = click.option(
-    "--store", type=click.Path(file_okay=False, path_type=Path), default=DEFAULT_STORE, show_default=True
 )
 detector_options = option_group(
     click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
@@ -92,50 +88,6 @@ def label_flip(batch: Path, base_file: Path, embedding: str, form: str, **option
     base = LabelledBase.of(_documents(base_file, labels=True), label_embedding(embedding))
     selection = LabelFlipDefense(base, **options).select(_documents(batch, labels=True))
     _show(selection, form, "codeguard.text.label-flip/1")
-
-
-@text.command("ingest")
-@click.argument("file", type=FILE)
-@click.option("--collection", required=True, help="The Chroma collection to add to; made where missing.")
-@store_option
-@click.option(
-    "--base", "base_file", type=FILE, help="Labelled documents that are right.  [default: the collection]"
-)
-@detector_options
-@output_options
-@guarded
-def ingest_command(
-    file: Path,
-    collection: str,
-    store: Path,
-    base_file: Path | None,
-    embedding: str,
-    form: str,
-    **options: Any,
-) -> None:
-    """Add the documents of FILE whose labels match their texts to a collection: all of them, or none.
-
-    They are checked against --base, or against the content of the collection.
-    Documents without an id are named by the digest of their text, so that
-    the same file can be ingested again: existing documents are skipped.
-
-    Exit code 0: everything added; 1: something rejected; 2: error, nothing was added.
-    """
-    from codeguard.text.ingest import ingest, open_collection, stored_documents
-    from codeguard.text.labels import LabelledBase, label_embedding
-
-    opened = label_embedding(embedding)
-    documents = _documents(file, labels=True)
-    with open_collection(store, collection, opened, create=base_file is not None) as found:
-        known = _documents(base_file, labels=True) if base_file is not None else stored_documents(found)
-        defense = LabelFlipDefense(LabelledBase.of(known, opened), **options)
-        report = ingest(found, documents, defense, embedding=opened)
-    done = (
-        f"{len(report.added)} added to {collection}, "
-        f"{len(report.skipped)} skipped (repeated or there already), batch {report.batch}"
-    )
-    extra = {"batch": report.batch, "added": list(report.added), "skipped": list(report.skipped)}
-    _show(report.selection, form, "codeguard.text.ingest/1", extra, [done])
 
 
 @text.command("filter")

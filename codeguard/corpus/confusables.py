@@ -1,4 +1,4 @@
-"""One table of look-alike characters, a selection of the Unicode confusables (UTS #39).
+"""One table of look-alike and invisible characters; the former are a selection of the Unicode confusables (UTS #39).
 
 `LOOKALIKE` contains letters that survive NFKC and look like an ASCII letter in an ordinary monospaced font,
 from scripts that editors display everywhere. Fullwidth and mathematical letters are left out, since NFKC
@@ -8,6 +8,15 @@ folds them. `look` compares file names regardless of case, and covers more chara
 from __future__ import annotations
 
 import unicodedata
+
+BIDI_CLASS = "\u202a-\u202e\u2066-\u2069"
+"""The controls of the direction of writing (UAX #9), as the inside of a character class."""
+
+INVISIBLE_CLASS = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+"""Other characters that show nothing, in the same form."""
 
 _LOOKALIKES = {
     "A": "ΑАᎪꓮ", "B": "ΒВᏴꓐⲂ", "C": "СᏟⲤꓚϹ", "D": "Ꭰꓓ", "E": "ΕЕᎬꓰⴹ", "F": "Ϝꓝ", "G": "ԌᏀᏳꓖ", "H": "ΗНᎻⲎꓧ",

@@ -146,26 +146,6 @@ _TOKENS = (
 _NAMED = ("pass", "pwd", "secret", "key", "token", "contrase")
 
 
-def _assigned_to(name: str, value: str) -> re.Pattern[str]:
-    around = r"[\[\]\"']{0,2}"
-    return lazy(rf"(?<!\w){around}{name}{around} *(?:=>|:=|::|[=: ]) *[\"']?{value}", re.IGNORECASE)
-
-
-# Keys of clouds that are recognized by the name that they are assigned to.
-_CLOUD_KEYS = (
-    lazy(r"aws.{0,20}?(?:key|pwd|pw|password|pass|token).{0,20}?['\"]([0-9a-z/+]{40})['\"]", re.IGNORECASE),
-    _assigned_to(r"cl(?:ou(?:dant)?)?[_-]?(?:api)?(?:key|pwd|pw|password|pass|token)", "([0-9a-f]{64})"),
-    _assigned_to(
-        r"(?:ibm)?[-_]?(?:cos)?[-_]?(?:hmac)?[-_]?secret[-_]?(?:access)?[-_]?key",
-        "([0-9a-f]{48})(?![0-9a-f])",
-    ),
-    _assigned_to(r"(?:softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)", "([0-9a-z]{64})"),
-    _assigned_to(
-        r"(?:ibm)?[_-]?(?:cloud)?[_-]?(?:iam)?[_-]?(?:api)?[_-]?(?:key|pwd|password|pass|token)",
-        r"([\w-]{44})(?![\w-])",
-    ),
-)
-
 _LINE = re.compile(r"(?m)^(?:[^\S\n]{0,40}[\w.\"' -]{1,100}[=:])?(?P<value>[^\n]*)$")
 _RUN = re.compile(rf"[\w+/=.:~-]{{4,{LONGEST_TOKEN}}}", re.ASCII)
 _REST = re.compile(rf"[\w+/=.~-]{{0,{LONGEST_TOKEN}}}", re.ASCII)
@@ -445,10 +425,7 @@ def _assigned(text: str) -> Iterator[FoundSecret]:
         seen.add(match.start(1))
         value = match[1]
         begin = max(text.rfind("\n", max(0, at - 40), at) + 1, at - 40)
-        piece = text[begin : match.end() + 1]
-        if strong_token(value) and any(value in form.findall(piece) for form in _CLOUD_KEYS):
-            yield FoundSecret(*match.span(1), CLOUD_KEY)
-        elif strong_password(value) and _is_name_of_secret(low[begin : match.start(1)]):
+        if strong_password(value) and _is_name_of_secret(low[begin : match.start(1)]):
             yield FoundSecret(*match.span(1), ASSIGNED_SECRET)
 
 

@@ -53,7 +53,7 @@ KEPT_FILES = 2_000  # in memory
 STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
 # A change to a copy or a false claim concerns only the code that contains it, a weakness hardly more than that.
-OF_ITS_OWN_CODE = frozenset({"insecure", "near_copy", "safety_claims", "secrets"})
+OF_ITS_OWN_CODE = frozenset({"insecure", "near_copy", "secrets"})
 MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 

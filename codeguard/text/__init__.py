@@ -5,7 +5,6 @@ document. Label flips are found at ingestion (`label_flip`), poisoned passages a
 (`filterrag`, `mlfilter`), conflicting claims when an answer is made (`consensus`).
 """
 
-from codeguard.text.ingest import ingest, remove_batch, stored_documents
 from codeguard.text.label_flip import LabelFlipDefense
 from codeguard.text.labels import LabelledBase, label_embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
@@ -18,8 +17,5 @@ __all__ = [
     "Selection",
     "TextDefense",
     "TextDefenseError",
-    "ingest",
     "label_embedding",
-    "remove_batch",
-    "stored_documents",
 ]

@@ -47,8 +47,7 @@ class Scale:
     `prior` is the number of findings that the share of the signal counts as when that of a rule is estimated, and
     the share of all findings when that of a signal is. A rule without counts has low confidence, and so has one of
     flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent, or single rules,
-    `judging_prose` those whose rules need the share `prose` for medium confidence. Rules of `never` have low
-    confidence, whatever was counted.
+    `judging_prose` those whose rules need the share `prose` for medium confidence.
     """
 
     high: float
@@ -58,7 +57,6 @@ class Scale:
     least: float
     intent: frozenset[str] = frozenset()
     judging_prose: frozenset[str] = frozenset()
-    never: frozenset[str] = frozenset()
 
     def share(self, rule: str, judged: Counts) -> float:
         """Return the estimated share of right findings of a rule."""
@@ -77,7 +75,7 @@ class Scale:
     def confidence(self, rule: str, judged: Counts) -> Confidence:
         """Return the confidence of a rule by what was judged."""
         signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
-        if not count or rule in self.never or (count < self.least and not self.intent & {rule, signal}):
+        if not count or (count < self.least and not self.intent & {rule, signal}):
             return Confidence.LOW
         share = self.share(rule, judged)
         if share >= self.high:
@@ -90,8 +88,7 @@ def precision_table(text: str) -> tuple[Scale, Counts]:
     """Return the scale and the counts of a table such as `precision.toml`."""
     rows = tomllib.loads(text)
     intent, prose = frozenset(rows["attacks"]["signals"]), frozenset(rows["judges_prose"]["signals"])
-    never = frozenset(rows["judges_prose"]["never_sure"])
-    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose, never=never)
+    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose)
     return scale, {rule: (count, false) for rule, (count, false, _) in rows["judged"].items()}
 
 

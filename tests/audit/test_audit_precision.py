@@ -62,7 +62,6 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
         ("capabilities.reverse-shell", Severity.CRITICAL, Confidence.MEDIUM),
         ("imports.lookalike", Severity.MEDIUM, Confidence.HIGH),  # a single rule of intent
         ("injection.likely-instruction", Severity.HIGH, Confidence.LOW),
-        ("agent.suspicious-passage", Severity.MEDIUM, Confidence.LOW),  # whatever its share is
         ("injection.instruction", Severity.LOW, None),
         ("provenance.modified", Severity.MEDIUM, None),
         ("audit.detector-error", Severity.HIGH, None),

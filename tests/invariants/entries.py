@@ -175,8 +175,6 @@ ENTRIES = [
              leaves_out=NO_ANSWER, changes=True),
     _command("trust verify", "trust|verify|theirs", codes=(2,), leaves_out=NO_ANSWER, changes=True),
     _command("trust update", "trust|update|theirs|--key|none", codes=(2,), leaves_out=NO_ANSWER, changes=True),
-    _command("text ingest", "text|ingest|texts.jsonl|--base|texts.jsonl|--collection|docs|--store|elsewhere",
-             codes=(0, 1, 2), leaves_out=NO_ANSWER, changes=True),
 ]  # fmt: skip
 
 

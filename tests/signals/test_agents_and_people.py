@@ -63,9 +63,9 @@ def test_fields_and_linters_order_nothing(host: str, honest: str) -> None:
 
 
 def intent(text: str, host: str) -> set[str]:
-    """Return the rules of intent that a text breaks, but for passages that are only worded alike."""
+    """Return the rules of intent that a text breaks."""
     signals = ("agent.", "capabilities.", "injection.")
-    return {rule for rule in serious(text, host) if rule.startswith(signals)} - {"agent.suspicious-passage"}
+    return {rule for rule in serious(text, host) if rule.startswith(signals)}
 
 
 @pytest.mark.parametrize("case", FILES["file"], ids=lambda case: case["rule"])

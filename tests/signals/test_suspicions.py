@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules import gates, idle, stuffing
+from codeguard.analysis.rules import gates, idle
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Rule
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Evidence, Trust
@@ -15,7 +15,7 @@ from codeguard.ranking.defense import DEMOTING, suspected
 from codeguard.ranking.scoring import is_convicted, is_demoted
 from codeguard.ranking.signals import load_all
 
-SIGNALS: tuple[FileSignal, ...] = (gates.SIGNAL, idle.SIGNAL, stuffing.SIGNAL)
+SIGNALS: tuple[FileSignal, ...] = (gates.SIGNAL, idle.SIGNAL)
 EXAMPLES = [(signal, rule) for signal in SIGNALS for rule in signal.rules]
 
 

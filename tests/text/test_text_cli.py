@@ -82,7 +82,6 @@ def test_what_ends_a_command_is_one_line_and_never_the_code_of_findings(
     monkeypatch.setattr("codeguard.cli.text.read_documents", fails)
     for words in (
         ["label-flip", base, "--base", base],
-        ["ingest", base, "--collection", "mine", "--base", base],
         ["filter", base, "--query", "x", "--threshold", "0.2"],
         ["consensus", base, "--query", "x"],
     ):
@@ -302,46 +301,6 @@ def test_a_document_without_an_id_is_named_by_its_text(base: str, tmp_path: Path
     path.write_text('{"text": "free prize", "label": "spam"}\n', encoding="utf-8")
     result = invoke(["label-flip", str(path), "--base", base, *OPTIONS, "--format", "json"])
     assert json.loads(result.stdout)["judgments"][0]["id"] == Document("free prize").id
-
-
-def test_ingest_adds_what_fits_once(base: str, tmp_path: Path) -> None:
-    batch = write(tmp_path / "batch.jsonl", clean_batch()[:6] + flipped(clean_batch()[6:]))
-    where = ["--collection", "mails", "--store", str(tmp_path / "store")]
-    first = invoke(["ingest", batch, *where, "--base", base, *OPTIONS, "--format", "json"])
-    answer = json.loads(first.stdout)
-    assert (first.exit_code, answer["rejected"]) == (1, 2)
-    assert answer["added"] == [item.id for item in clean_batch()[:6]]
-    again = invoke(
-        ["ingest", write(tmp_path / "b.jsonl", clean_batch()[:6]), *where, "--base", base, *OPTIONS]
-    )
-    assert (
-        again.exit_code,
-        again.stdout.splitlines()[0].startswith("0 added to mails, 6 skipped (repeated or there already)"),
-    ) == (0, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["ingest", "BATCH", "--collection", "mails"],
-            "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED",
-        ),
-        (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
-        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "a name has 3 to 512"),
-    ],
-)
-def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
-    base: str, tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    files = {"BATCH": write(tmp_path / "batch.jsonl", clean_batch()), "BASE": base}
-    store = tmp_path / "store"
-    arguments = [files.get(item, item) for item in arguments]
-    result = invoke([*arguments, "--store", str(store), "--embedding", "lexical"])
-    assert result.exit_code == 2
-    assert message in result.stderr
-    after = invoke(["ingest", files["BATCH"], "--collection", "mails", "--store", str(store)])
-    assert "no collection 'mails'" in after.stderr
 
 
 def passages(path: Path, count: int = 30) -> str:

@@ -16,7 +16,13 @@ from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.text.unmasking import COMMON, INVISIBLE, unmasked
-from codeguard.corpus.confusables import LOOKALIKE, LOOKALIKE_PUNCTUATION, skeleton
+from codeguard.corpus.confusables import (
+    BIDI_CLASS,
+    INVISIBLE_CLASS,
+    LOOKALIKE,
+    LOOKALIKE_PUNCTUATION,
+    skeleton,
+)
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -142,7 +148,7 @@ def _separators(places: _Places) -> Iterator[Match]:
             yield _one("line-separator", match.start(), reason)
 
 
-_CONTROL = lazy("[\u202a-\u202e\u2066-\u2069]")
+_CONTROL = lazy(f"[{BIDI_CLASS}]")
 _CLOSED_BY = dict.fromkeys("\u2066\u2067\u2068", "\u2069") | dict.fromkeys(
     "\u202a\u202b\u202d\u202e", "\u202c"
 )
@@ -206,10 +212,7 @@ def _is_reordered(text: str, at: int, close: int) -> bool:
     )
 
 
-_RUN = lazy(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f\u2800"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
+_RUN = lazy(f"[{INVISIBLE_CLASS}\u2800\U0001d159\U0001d173-\U0001d17a]+")  # and signs without ink
 _TAG = lazy("[\U000e0000-\U000e007f]")
 _FLAG = lazy("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
@@ -218,29 +221,11 @@ _BEFORE_KEY = ("==", "!=", "[", " in", " case", "get(", "is")
 _AFTER_KEY = ("==", "!=", "]", ":", " in ", "=>")
 _TEXT_OR_EMOJI = "\ufe0e\ufe0f"
 _JOINER = "\u200d"
-_JOINERS = "\u200c\u200d"
 _MARKS = "\u200e\u200f\u061c"
+_KEYCAPS = frozenset("#*0123456789")
 _SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # allows a line break in a long word
-
-# Scripts with joining or stacking letters, where joiners select a form.
-_JOINING = lazy(
-    "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1700-\u18af\u1a20-\u1aad\u1b00-\u1c4f"
-    "\ua800-\ua82b\ua840-\ua877\ua880-\ua8ff\ua960-\ua9df\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
-    "\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
-)
-_EMOJI = lazy("[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]")
-_BASE_OF_IDEOGRAPHIC = lazy("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # U+E0100 and above
-_BASE_OF_STYLE = lazy(
-    "[#*0-9\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]"
-)  # U+FE0E and U+FE0F: text or emoji
-_BASE_OF_FORM = lazy(
-    "[0\u2018\u2019\u201c\u201d\u2100-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\ua840-\ua877\uff00-\uffef"
-    "\U00010ac0-\U00010aff\U00020000-\U0003ffff]"
-)  # others: variants of symbols and letters
 _BRAILLE = lazy("[\u2801-\u28ff]")
 _BLANK = "\u2800"
-_HANGUL = lazy("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
-_MONGOLIAN = lazy("[\u1800-\u18af]")
 
 
 def _invisible(places: _Places) -> Iterator[Match]:
@@ -315,35 +300,25 @@ def _stray(run: str, before: str, after: str) -> Iterator[str]:
 
 
 def _called_for(char: str, before: str, after: str) -> bool:
+    """Return whether the neighbors of an invisible character give it a purpose, as other scripts and emoji do.
+
+    Latin letters need none, so that between them it only hides something; nor does another invisible character.
+    """
+    if char == _SOFT_HYPHEN:  # a byte of a character of another encoding, read as Latin-1
+        return all("\u00a1" <= one <= "\u00ff" for one in (before, after))
+    if _TAG.match(char):
+        return False
     if _SELECTOR.match(char):
-        bases = (
-            _BASE_OF_IDEOGRAPHIC
-            if char > "\uffff"
-            else _BASE_OF_STYLE
-            if char in _TEXT_OR_EMOJI
-            else _BASE_OF_FORM
-        )
-        return bases.match(before) is not None
-    if char in _JOINERS:
-        return _joins(char, before, after)
+        return _other_script(before) or (char in _TEXT_OR_EMOJI and before in _KEYCAPS)
     if char in _MARKS:
         return not _latin(before) or not _latin(after)
-    if "\u180b" <= char <= "\u180f":
-        return bool(_MONGOLIAN.match(before))
-    if char in "\u115f\u1160\u3164\uffa0":
-        return bool(_HANGUL.match(before) or _HANGUL.match(after))
-    if char in "\u17b4\u17b5":
-        return "\u1780" <= before <= "\u17ff"
-    if char == "\u200b":
-        return not _latin(before) and not _latin(after) and not (before + after).isascii()
-    # A byte of a character of another encoding, read as Latin-1.
-    return char == _SOFT_HYPHEN and all("\u00a1" <= one <= "\u00ff" for one in (before, after))
+    between = not _latin(before) and not _latin(after)
+    return between and (_other_script(before) or _other_script(after))
 
 
-def _joins(char: str, before: str, after: str) -> bool:
-    if _JOINING.match(before) or (char in "\u200c\u200d" and _JOINING.match(after) and not _latin(before)):
-        return not _latin(after)
-    return char == "\u200d" and bool(_EMOJI.match(before)) and bool(_EMOJI.match(after))
+def _other_script(char: str) -> bool:
+    """Return whether a character is visible and neither ASCII nor a Latin letter."""
+    return not char.isascii() and not _latin(char) and _RUN.match(char) is None
 
 
 def _latin(char: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import islice
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.test_files import is_in_test
@@ -87,35 +86,12 @@ def _is_published(reading: Reading, item: FoundSecret) -> bool:
     """
     if reading.language in _DOCUMENTATION:
         return True
-    if reading.language != "text":
-        return False
-    if item.rule == secrets.ASSIGNED_SECRET and _MARKUP.search(reading.text) is not None:
-        return True  # every visitor's browser is given it
-    around = reading.text[max(0, item.start - _AROUND) : item.start + _AROUND]
-    explained = len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
-    return explained and not _is_settings(reading.text)
+    # Every visitor's browser is given a page.
+    page = reading.language == "text" and _MARKUP.search(reading.text) is not None
+    return page and item.rule == secrets.ASSIGNED_SECRET
 
 
-_MOST_LINES = 400  # of a file, from its beginning
-_KEYED_SHARE = 0.6
-_LINE = lazy(r"[^\n]{1,4000}")
-# An entry of YAML, TOML, INI or JSON; brackets, names and quoted values stand alone on lines of lists.
-_KEYED = lazy(
-    r"\s{0,200}(?:- \S{1,100}\s{0,80}$|[\[\]{},]|(?:- )?[\"']?[\w.$/*\\-]{1,80}[\"']?[ \t]{0,20}[:=](?:\s|[\"'\[{]|$)"
-    r"|[\"'][^\"']{0,200}[\"'],?\s{0,80}(?:$|\#))"
-)
-_REMARK = lazy(r"\s{0,200}(?:[#;]|//|$)")
-_SENTENCE = lazy(r"(?:\b[A-Za-z][a-z'’]{0,20}[,:]?\s{1,3}){4}[A-Za-z][a-z]{1,20}\b")
-_AROUND = 2_000  # characters before and after a place in which documentation has its sentences
-_SENTENCES = 2
 _MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
-
-
-def _is_settings(text: str) -> bool:
-    """Return whether most lines of a text, remarks aside, are keys with values."""
-    lines = [line[0] for line in islice(_LINE.finditer(text), _MOST_LINES) if not _REMARK.match(line[0])]
-    keyed = sum(_KEYED.match(line) is not None for line in lines)
-    return bool(lines) and keyed >= _KEYED_SHARE * len(lines)
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:

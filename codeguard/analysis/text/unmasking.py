@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.confusables import NEAR_LOOKALIKE
+from codeguard.corpus.confusables import BIDI_CLASS, INVISIBLE_CLASS, NEAR_LOOKALIKE
 from codeguard.corpus.patterns import lazy
 
 # Common English words of instructions, to distinguish language from noise and to split joined words.
@@ -142,12 +142,9 @@ _TOO_LONG = f"hidden text was not looked for beyond {LIMIT:,} characters of one 
 _TOO_DEEP = f"an encoding inside {DEPTH} others was not decoded"
 _TOO_MANY = f"more than {READINGS} readings of one text were not looked at"
 
-_INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
-)
-INVISIBLE = lazy(f"[{_INVISIBLE}]+")
-_WITHIN_WORD = lazy(f"(?<=[A-Za-z])[{_INVISIBLE}]+(?=[A-Za-z])")
+_UNSEEN = f"[{INVISIBLE_CLASS}{BIDI_CLASS}]+"
+INVISIBLE = lazy(_UNSEEN)
+_WITHIN_WORD = lazy(f"(?<=[A-Za-z]){_UNSEEN}(?=[A-Za-z])")
 _TAGS = lazy("[\U000e0020-\U000e007e]{2,}")
 _SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _BITS = lazy("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")

@@ -416,7 +416,7 @@ CASES = [
 ]
 
 
-def test_one_weak_sign_among_many_decoded_parts_hides_no_order() -> None:
+def test_a_decoded_part_hides_an_order_only_where_it_asks_something_of_a_model() -> None:
     def encoded(said: str) -> str:
         return base64.b64encode(said.encode()).decode().rstrip("=")
 
@@ -425,8 +425,7 @@ def test_one_weak_sign_among_many_decoded_parts_hides_no_order() -> None:
     rows = [f"Training course for one person in Cambridge, row {number:02}" for number in range(12)]
     around = "\n".join(f"- {encoded(row)}," for row in rows)
     assert "hidden-instruction" in serious("a.txt", f"- {encoded(order)}\n{around}\n")
-    assert "hidden-instruction" in serious("a.txt", f"- {encoded(weak)}\n")
-    assert "hidden-instruction" not in serious("a.txt", f"- {encoded(weak)},\n{around}\n")
+    assert "hidden-instruction" not in serious("a.txt", f"- {encoded(weak)}\n")
 
 
 def serious(name: str, text: str) -> set[str]:

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.agent.passages import suspicious
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
@@ -47,8 +46,6 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
     guides = prose and is_for_assistants(reading.text)
     if prose:
         yield from apart("settings", _settings, reading.text)
-    if guides or reading.language == "markdown":
-        yield from apart("suspicious-passage", _passages, reading, guides=guides)
     # Manuals and plain text instruct people, unless they speak of an assistant.
     for_people = (
         prose and not guides and reading.language != "markdown" and not names_an_assistant(reading.text)
@@ -75,23 +72,6 @@ def _orders(segment: Segment) -> Iterator[Match]:
                 match, severity=Severity.LOW
             )  # comments describe code that hides or sends something
         yield match
-
-
-_SHOWN = 120
-_TOO_MANY = "harmful instructions were not looked for by their wording after so many passages"
-
-
-def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
-    def met(start: int) -> None:
-        if guides:  # others of this length are changelogs and the like
-            reading.unread.note(_TOO_MANY, reading.line_of(start))
-
-    for passage, score in suspicious(reading.text, met):
-        end = min(passage.end, passage.start + 80)
-        words = passage.text if len(passage.text) <= _SHOWN else f"{passage.text[:_SHOWN]}…"
-        reason = f"worded like what makes an agent do harm: “{words}”"
-        measured = {"score": round(score, 2)}
-        yield Match("suspicious-passage", passage.start, end, reason, measurements=measured)
 
 
 _KNOWN = lazy(

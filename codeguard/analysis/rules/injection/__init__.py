@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of, signal_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, rules_of, signal_of
 from codeguard.analysis.rules.injection.features import concepts_in, tokens_of
-from codeguard.analysis.rules.injection.model import NOTHING, by_chance, load_model, may_order
-from codeguard.analysis.text.assistants import is_for_assistants
+from codeguard.analysis.rules.injection.model import NOTHING, load_model, may_order
 from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
@@ -166,19 +165,6 @@ def is_plain_order(text: str) -> bool:
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
 
 
-_FORBIDS_LEAKS = lazy(
-    r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_rule_for_people(text: str) -> bool:
-    """Return whether English prose requests nothing typical of prompts, or forbids revealing secrets."""
-    # Dashes and curved quotes are of English, too.
-    english = not any(letter.isalpha() and not letter.isascii() for letter in text)
-    return english and (not _asks(text) or _FORBIDS_LEAKS.search(text) is not None)
-
-
 def _asks(text: str) -> bool:
     """Return whether a text addresses a model, or requests what is typical of prompts."""
     return any(map(_named(text).issuperset, (*_ADDRESSED, *_ASKED)))
@@ -251,27 +237,22 @@ _Scored = tuple[float, str, tuple[str, ...]]
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain, hidden, encoded, weighed = _strongest(reading, segment, kind)
+    plain, hidden = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
     # Percent escapes run the words together, and the model reads them all the same.
     margin = _REVEALED if " " in plain[1] else 0.0
-    # Of many decoded parts, as of the recorded answer of a server, one has a weak sign by chance.
-    chosen = encoded < _BY_CHANCE or _asks(hidden[1])
-    least = limits["comment"].weak if chosen else limits["comment"].clear
-    secret = hidden[0] >= max(least, plain[0] + margin)
+    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin) and _asks(hidden[1])
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
-    # The highest of many scores is higher: e times as many windows need `_SLOPE` more.
-    sign = score - _SLOPE * by_chance(weighed, _USUAL)
     bounds = limits[kind]
-    rule = INSTRUCTION if sign >= bounds.sure else LIKELY if sign >= bounds.clear else POSSIBLE
+    rule = INSTRUCTION if score >= bounds.sure else LIKELY if score >= bounds.clear else POSSIBLE
     rule = HIDDEN if secret else rule
-    if not secret and segment.kind is SegmentKind.PROSE and _is_for_readers(reading, text, rule):
+    if not secret and segment.kind is SegmentKind.PROSE and not _is_for_models(text):
         rule = POSSIBLE
     start, end = _place(reading.text, segment, text)
     # Prompts of a program are strings.
@@ -286,25 +267,16 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     )
 
 
-_BY_CHANCE = 8  # decoded parts of a text
-_USUAL = 3  # windows of a comment
-_SLOPE = 0.5
-
-
-def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int, int]:
-    """Return the window of a segment with the highest score, as written and with a disguise removed.
-
-    The third value is the number of parts that were decoded, the fourth that of windows of the text as written.
-    """
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored]:
+    """Return the window of a segment with the highest score, as written and with a disguise removed."""
     plain: _Scored = (NOTHING, "", ())
-    hidden, encoded, weighed = plain, 0, 0
+    hidden = plain
 
     def met(what: str) -> None:
         reading.unread.note(what, reading.line_of(segment.start))
 
     for piece in pieces(segment.text):
         for shown in unmasked(piece, met=met):
-            encoded += bool(shown.masks)
             if not may_order(shown.text, tokens_of(shown.text)):
                 continue
             model = load_model()  # imports are late because few texts get this far
@@ -317,17 +289,13 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
                     hidden = max(hidden, scored)
                 else:
                     plain = max(plain, scored)
-                    weighed += 1
-    return plain, hidden, encoded, weighed
+    return plain, hidden
 
 
-def _is_for_readers(reading: Reading, text: str, rule: Rule) -> bool:
-    """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
+def _is_for_models(text: str) -> bool:
+    """Return whether prose instructs a model, not its human readers; the `agent` signal examines what it asks."""
     said = _without_examples(text)
-    replaces = {"override", "instruction"} <= _named(said)
-    return (not replaces and (rule is LIKELY or is_for_assistants(reading.text))) or (
-        rule is INSTRUCTION and _is_rule_for_people(said)
-    )
+    return is_plain_order(said) or {"override", "instruction"} <= _named(said)
 
 
 _QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")
