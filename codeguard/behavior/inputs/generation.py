@@ -273,6 +273,8 @@ class _Maker:
         """Change a number, a float in steps of 1/8 or less, so that rounding decides no comparison."""
         random, is_int = self.random, isinstance(value, int)
         value = value if is_int or math.isfinite(value) else 0.0
+        if shape.kinds >= {"int", "float"} and abs(value) < 1 << 53 and random.random() < 0.2:
+            return round(value) if not is_int else float(value)
         grid = 1.0 if is_int else 8.0
         if not is_int and 0 < abs(value) < 0.25:
             grid = 2.0 ** (3 - max(-1000, math.floor(math.log2(abs(value)))))
@@ -290,8 +292,6 @@ class _Maker:
             random.choice(others) + random.choice((-1, 0, 1)),
         ]
         chosen = random.choice(steps)
-        if shape.kinds >= {"int", "float"} and abs(chosen) < 1 << 53 and random.random() < 0.2:
-            return round(chosen) if not is_int else float(chosen)
         return chosen if is_int or not math.isfinite(chosen * grid) else round(chosen * grid) / grid
 
     def _mutated_text(self, value: str, texts: Texts | None, seen: Sequence[object]) -> str:
