@@ -106,27 +106,6 @@ FUNCTIONS = {
                 return {entry.name: entry.stat().st_size for entry in entries if not entry.name.startswith("d")}
         ''',
     ),
-    "takes a Path": (
-        '''
-        from pathlib import Path
-        def first_line(path: Path) -> str:
-            """Return the first line of a file."""
-            return path.read_text().splitlines()[0]
-        ''',
-        '''
-        from pathlib import Path
-        def first_line(path: Path) -> str:
-            """Return the first line of a file."""
-            with path.open() as file:
-                return file.readline().rstrip("\\n")
-        ''',
-        '''
-        from pathlib import Path
-        def first_line(path: Path) -> str:
-            """Return the first line of a file."""
-            return path.read_text().splitlines()[-1]
-        ''',
-    ),
     "copies": (
         '''
         import shutil

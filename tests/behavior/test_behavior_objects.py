@@ -1,4 +1,4 @@
-"""Functions of files, dates and other objects, without an example: objects are made for them, or stand-ins."""
+"""Coroutines, parameters named like paths, and methods of objects."""
 
 from __future__ import annotations
 
@@ -7,21 +7,6 @@ import pytest
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
-NUMBERED = '''
-def write_numbered(lines, out):
-    """Write the lines to a file, each with its number in front."""
-    for number, line in enumerate(lines, 1):
-        out.write({text})
-    out.flush()
-'''
-ORDERS = '''
-def total_of(order):
-    """Return what an order costs, with its shipping."""
-    total = order.{shipping}
-    for item in order.items:
-        total += item.price * {count}
-    return total
-'''
 ASYNCHRONOUS = '''
 import asyncio
 
@@ -40,31 +25,6 @@ def _last(text: str) -> str:
     head, _, rest = text.partition("async def fetch_all")
     first, _, second = rest.partition("async def fetch_one")
     return f"{head}async def fetch_one{second}\nasync def fetch_all{first}"
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [('str(number) + ": " + line', Verdict.PASS), ('f"{number + 1}: {line}"', Verdict.DIVERGES)],
-)
-def test_what_is_in_a_file_afterwards_is_compared(check: Check, text: str, verdict: Verdict) -> None:
-    trusted = NUMBERED.format(text='f"{number}: {line}"')
-    assert check(NUMBERED.format(text=text), trusted).verdict is verdict
-
-
-def test_who_differs_on_stand_ins_is_demoted_and_not_convicted(check: Check) -> None:
-    trusted = ORDERS.format(shipping="shipping", count="item.count")
-    same = check(ORDERS.format(shipping="shipping", count="item.count").replace("order", "given"), trusted)
-    assert same.verdict is Verdict.PASS
-    wrong = check(ORDERS.format(shipping="shipping", count="(item.count - 1)"), trusted)
-    assert wrong.verdict is Verdict.NO_SIGNAL
-    assert wrong.false_claim
-    assert "treats objects differently than total_of" in wrong.reason
-
-
-def test_who_wants_something_else_of_an_object_is_not_demoted_for_what_a_stand_in_lacks(check: Check) -> None:
-    trusted = ORDERS.format(shipping="shipping", count="item.count")
-    other = check(ORDERS.format(shipping="__shipping__", count="item.count"), trusted)
-    assert not other.false_claim
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [("number", Verdict.PASS), ("count", Verdict.DIVERGES)])

@@ -11,16 +11,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from codeguard.behavior.inputs.shapes import BRACKETS, Numbers, Texts, ValueShape, ordered
+from codeguard.behavior.inputs.shapes import BRACKETS, Texts, ValueShape, ordered
 from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
 MAX_ORDERS = 6  # orders of one call's arguments
 MAX_BOUNDS = 8  # numbers of one call that a row beside them meets exactly
 MAX_SMALL = 4_000  # combinations of small numbers
-MAX_PLACES = 6  # numbers in a string
 MAX_ITEMS = 40
 MAX_NESTED = 6
 MAX_DEPTH = 70  # deeper than any value that a sandboxed child may send
@@ -87,7 +86,7 @@ def generate(
     literals = [item for item in literals if not isinstance(item, float) or math.isfinite(item)]
     made = 0
     sources = (
-        _small_calls(examples, domain, literals),
+        _small_calls(examples, domain),
         _random_calls(examples, domain, _Maker(random, literals), count * MAX_TRIES),
     )
     for number, source in enumerate(sources):
@@ -103,9 +102,7 @@ def generate(
                 break
 
 
-def _small_calls(
-    examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
-) -> Iterator[Arguments]:
+def _small_calls(examples: Sequence[Arguments], domain: Domain) -> Iterator[Arguments]:
     """Yield all combinations of small numbers, which show off-by-one errors first, or changes of one argument."""
     base_args, base_kwargs = examples[0]
     choices = [_small_values(shape, len(domain.shapes)) for shape in domain.shapes[: len(base_args)]]
@@ -117,12 +114,6 @@ def _small_calls(
     for args, kwargs in examples:
         made = (
             itertools.islice(_met_bounds(args), MAX_BOUNDS),
-            (
-                (place, changed)
-                for place, text in enumerate(args)
-                if isinstance(text, str) and STRUCTURED.search(text)
-                for changed in numbers_inside(text, literals)
-            ),
             ((place, value) for place, values in enumerate(choices[: len(args)]) for value in values),
         )
         for place, value in itertools.chain(*made):
@@ -153,20 +144,6 @@ def _small_values(shape: ValueShape, arity: int) -> list[object]:
         found += [number for number in shape.numbers.limits if shape.numbers.admits(number)]
         found += [number for number in numbers if shape.numbers.admits(number)][:most]
     return [] if shape.kinds - {"bool", "int"} else found
-
-
-def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
-    """Yield a string with each number in it replaced by values next to known literals."""
-    known = sorted({item for item in literals if type(item) is int and 0 <= item < 10**6})
-    edges = dict.fromkeys([0, 1, *(known[-1:] and (known[-1] + 1, known[-1])), 99])
-    places = list(re.finditer(r"\d+", value))[:MAX_PLACES]
-    for number in edges:
-        for place in places:
-            yield _with_number(value, place, number)
-
-
-def _with_number(value: str, place: re.Match[str], number: int) -> str:
-    return value[: place.start()] + str(number).zfill(len(place.group())) + value[place.end() :]
 
 
 def _random_calls(
@@ -247,20 +224,12 @@ class _Maker:
             return self._fresh_text(shape.texts, shape)
         if shape.columns is not None and kind == "tuple":
             return tuple(self.fresh(column, depth + 1) for column in shape.columns)
-        if kind in ("list", "tuple", "set", "frozenset") and shape.items is not None and depth < MAX_NESTED:
-            longest = min(shape.items.longest, 12 if depth == 0 else 5)
-            length = random.randint(shape.items.shortest, max(shape.items.shortest, longest))
-            items = [self.fresh(shape.items.item, depth + 1) for _ in range(length)]
-            if shape.items.distinct:
-                items = list({repr(item): item for item in items}.values())
-            if shape.items.ascending:
-                items.sort(key=_sort_key)
-            return _KINDS[kind](item for item in items if kind in ("list", "tuple") or _hashable(item))
-        if kind == "dict" and shape.keys is not None and shape.values is not None and depth < MAX_NESTED:
-            least = shape.keys.shortest
-            length = random.randint(least, max(least, min(shape.keys.longest, 6)))
-            keys = [self.fresh(shape.keys.item, depth + 1) for _ in range(length)]
-            return {key: self.fresh(shape.values.item, depth + 1) for key in keys if _hashable(key)}
+        if kind in _KINDS and shape.items is not None and depth < MAX_NESTED:
+            least, longest = shape.items.shortest, min(shape.items.longest, 12 if depth == 0 else 5)
+            length = random.randint(least, max(least, longest))
+            made = [self.fresh(shape.items.item, depth + 1) for _ in range(length)]
+            distinct = list({repr(item): item for item in made}.values()) if shape.items.distinct else made
+            return _composed(kind, distinct, shape)
         return random.choice(shape.seen) if shape.seen else None
 
     def _fresh_text(self, texts: Texts, shape: ValueShape) -> str:
@@ -292,54 +261,38 @@ class _Maker:
         """Return a small mutation of a value; `seen` are the values at its place."""
         if isinstance(value, bool):
             return not value
-        if isinstance(value, int):
-            if "float" in shape.kinds and self.random.random() < 0.2:
-                return float(value) if abs(value) < 1 << 53 else value
-            return self._mutated_int(value, shape.numbers, seen)
-        if isinstance(value, float):
-            if "int" in shape.kinds and value.is_integer() and self.random.random() < 0.2:
-                return int(value)
-            return self._mutated_float(value, shape.numbers)
+        if isinstance(value, int | float):
+            return self._mutated_number(value, shape, seen)
         if isinstance(value, str):
             return self._mutated_text(value, shape.texts, seen)
-        if isinstance(value, list | tuple):
-            return type(value)(self._mutated_items(list(value), shape, depth))
-        if isinstance(value, set | frozenset):
-            return type(value)(filter(_hashable, self._mutated_items(ordered(value), shape, depth)))
-        if isinstance(value, dict):
-            return self._mutated_dict(value, shape, depth)
+        if isinstance(value, list | tuple | set | frozenset | dict):
+            return _composed(type(value).__name__, self._mutated_items(ordered(value), shape, depth), shape)
         return self.pick(seen)
 
-    def _mutated_int(self, value: int, numbers: Numbers | None, seen: Sequence[object]) -> int:
-        random = self.random
-        others = [item for item in (*seen, *self._literals) if type(item) is int]
-        high = int(min(numbers.high, 1e15)) if numbers is not None else 100
+    def _mutated_number(self, value: float, shape: ValueShape, seen: Sequence[object]) -> float:
+        """Change a number, a float in steps of 1/8 or less, so that rounding decides no comparison."""
+        random, is_int = self.random, isinstance(value, int)
+        value = value if is_int or math.isfinite(value) else 0.0
+        if shape.kinds >= {"int", "float"} and abs(value) < 1 << 53 and random.random() < 0.2:
+            return round(value) if not is_int else float(value)
+        grid = 1.0 if is_int else 8.0
+        if not is_int and 0 < abs(value) < 0.25:
+            grid = 2.0 ** (3 - max(-1000, math.floor(math.log2(abs(value)))))
+        numbers = shape.numbers
+        high = int(min(numbers.high, 1e15 if is_int else 1e6)) if numbers is not None else 100
         low = -high if numbers is not None and numbers.negative else 0
+        others = [item for item in (*seen, *self._literals) if type(item) is type(value)] or [value]
+        near, small = random.randint(-10, 10), random.randint(0, 20 if is_int else 80)
         steps = [
             value + random.choice((-1, 1, -2, 2)),
-            value + random.randint(-10, 10),
+            value + (near if is_int else near / grid),
             random.randint(low, high),
-            random.randint(low, max(low, min(high, 20))),
+            small if is_int else small / grid,
             -value if low < 0 else value // 2,
-            random.choice(others) + random.choice((-1, 0, 1)) if others else value + 1,
+            random.choice(others) + random.choice((-1, 0, 1)),
         ]
-        return random.choice(steps)
-
-    def _mutated_float(self, value: float, numbers: Numbers | None) -> float:
-        """Change a float in steps of 1/8, so that rounding decides no comparison."""
-        value, grid, random = value if math.isfinite(value) else 0.0, 8.0, self.random
-        if 0 < abs(value) < 0.25:
-            grid = 2.0 ** (3 - max(-1000, math.floor(math.log2(abs(value)))))
-        high = min(numbers.high, 1e6) if numbers is not None else 100.0
-        steps = [
-            value + random.choice((-1, 1)),
-            value + random.randint(-16, 16) / grid,
-            random.randint(0, int(high * 8)) / 8.0,
-            random.randint(0, 80) / grid,
-            -value if numbers is not None and numbers.negative else value / 2,
-        ]
-        chosen = random.choice(steps) * grid
-        return round(chosen) / grid if math.isfinite(chosen) else 0.0
+        chosen = random.choice(steps)
+        return chosen if is_int or not math.isfinite(chosen * grid) else round(chosen * grid) / grid
 
     def _mutated_text(self, value: str, texts: Texts | None, seen: Sequence[object]) -> str:
         """Return a small mutation of a string, within its template if it has one."""
@@ -348,8 +301,6 @@ class _Maker:
         templated = texts is not None and texts.template is not None
         if random.random() < (0.8 if templated else 0.5) and (templated or STRUCTURED.search(value)):
             return self._same_template(value, characters)
-        if random.random() < 0.2 and (changed := self._number_inside(value)) is not None:
-            return changed
         start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
         if texts is not None and texts.brackets and random.random() < 0.7:
             opening = random.choice(texts.brackets)
@@ -357,7 +308,6 @@ class _Maker:
             steps = [
                 value[:start] + opening + value[start:end] + closing + value[end:],
                 value[:start] + opening + closing + value[start:],
-                opening + value + closing,
                 value.replace(opening + closing, "", 1),
                 value + value,
             ]
@@ -375,6 +325,7 @@ class _Maker:
             value[::-1],
             value + value[::-1],
             value.swapcase(),
+            self._same_template(value, characters),
         ]
         if " " in value:
             parts = value.split(" ")
@@ -383,30 +334,23 @@ class _Maker:
         return random.choice(steps)
 
     def _same_template(self, value: str, characters: Sequence[str]) -> str:
-        """Replace letters and digits and keep every other character."""
-        if self.random.random() < 0.5 and (changed := self._number_inside(value)) is not None:
-            return changed
+        """Replace a number, or some letters and digits, and leave every other character."""
+        random, places = self.random, list(re.finditer(r"\d+", value))
+        if places and random.random() < 0.5:
+            place = random.choice(places)
+            known = [item for item in self._literals if type(item) is int and 0 <= item < 10**9]
+            near = random.choice([int(place.group()[:15]), *known]) + random.choice((-1, 0, 1))
+            number = max(0, random.choice((0, 1, near, near, random.randint(0, 99))))
+            return value[: place.start()] + str(number).zfill(len(place.group())) + value[place.end() :]
         digits = [char for char in characters if char.isdigit()] or ["0", "1"]
         letters = [char for char in characters if char.isalpha()] or ["a", "b"]
-        share = self.random.choice((0.1, 0.5))
+        share = random.choice((0.1, 0.5))
         return "".join(
-            self.random.choice(digits if char.isdigit() else letters)
-            if char.isalnum() and self.random.random() < share
+            random.choice(digits if char.isdigit() else letters)
+            if char.isalnum() and random.random() < share
             else char
             for char in value
         )
-
-    def _number_inside(self, value: str) -> str | None:
-        """Replace one of the numbers in a string, mostly by small numbers and known limits."""
-        places = list(re.finditer(r"\d+", value))
-        if not places:
-            return None
-        random, place = self.random, self.random.choice(places)
-        known = [item for item in self._literals if type(item) is int and 0 <= item < 10**9]
-        near = int(place.group()[:15]) + random.choice((-1, 1))
-        numbers = [0, 1, near, random.randint(0, 99)]
-        numbers += [random.choice(known) + random.choice((-1, 0, 1))] * 2 if known else []
-        return _with_number(value, place, max(0, random.choice(numbers)))
 
     def _mutated_items(self, items: list[object], shape: ValueShape, depth: int) -> list[object]:
         random, inside = self.random, shape.items
@@ -437,35 +381,23 @@ class _Maker:
             items.reverse()
         else:
             items = items[: max(1, place)]
-        if inside is not None and inside.ascending:
-            items.sort(key=_sort_key)
         return items[:MAX_ITEMS]
 
-    def _mutated_dict(
-        self, value: Mapping[object, object], shape: ValueShape, depth: int
-    ) -> dict[object, object]:
-        changed = dict(value)
-        if shape.keys is None or shape.values is None:
-            return changed
-        step = self.random.randrange(4) if changed else 3
-        if step == 3:
-            key, item = self.fresh(shape.keys.item, depth + 1), self.fresh(shape.values.item, depth + 1)
-            return {**changed, key: item} if _hashable(key) else changed
-        key = self.random.choice(list(value))
-        item = changed.pop(key)
-        if step == 1:
-            item = self.mutated(item, shape.values.item, tuple(value.values()), depth + 1)
-        elif step == 2:
-            key = self.mutated(key, shape.keys.item, tuple(value), depth + 1)
-        return {**changed, key: item} if step and _hashable(key) else changed
 
-
-_KINDS: Mapping[str, Callable[[Iterable[object]], object]] = {
-    "list": list,
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
+_KINDS: Mapping[str, Callable[[Iterable[Any]], object]] = {
+    kind.__name__: kind for kind in (list, tuple, set, frozenset, dict)
 }
+
+
+def _composed(kind: str, items: Iterable[object], shape: ValueShape) -> object:
+    """Return a value of a kind with these items as far as it takes them, in order if the shape asks for it."""
+    if shape.items is not None and shape.items.ascending:
+        items = sorted(items, key=_sort_key)
+    if kind == "dict":
+        items = [item for item in items if isinstance(item, tuple) and len(item) == 2 and _hashable(item[0])]
+    elif kind in ("set", "frozenset"):
+        items = filter(_hashable, items)
+    return _KINDS[kind](items)
 
 
 def _sort_key(value: object) -> tuple[str, float, str]:

@@ -169,10 +169,8 @@ class Items:
     distinct: bool
 
     @classmethod
-    def of(
-        cls, rows: Sequence[Sequence[object]], bounds: NumberBounds | None, depth: int, distinct: bool = True
-    ) -> Items:
-        """Return what rows have in common; that their items are `distinct` counts only if that is asked."""
+    def of(cls, rows: Sequence[Sequence[object]], bounds: NumberBounds | None, depth: int) -> Items:
+        """Return what rows have in common."""
         lengths = [len(row) for row in rows]
         long = [row for row in rows if len(row) >= 2]
         by_chance = math.prod(1 / math.factorial(min(len(row), 20)) for row in long)
@@ -181,7 +179,7 @@ class Items:
             shortest=min(2, *lengths),
             longest=max(3 * max(lengths), 6),
             ascending=bool(long) and by_chance < CHANCE and all(map(is_ascending, long)),
-            distinct=distinct and bool(long) and all(map(_are_distinct, long)),
+            distinct=bool(long) and all(map(_are_distinct, long)),
         )
 
     def admits(self, values: Sequence[object], depth: int) -> bool:
@@ -196,14 +194,12 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """The values at one place, with a part for each type of value in the examples."""
+    """The values at one place, with a part for each type of value in the examples; items of a dict are its pairs."""
 
     kinds: frozenset[str]
     numbers: Numbers | None = None
     texts: Texts | None = None
     items: Items | None = None
-    keys: Items | None = None
-    values: Items | None = None
     columns: tuple[ValueShape, ...] | None = None
     seen: tuple[object, ...] = field(default=(), compare=False)
 
@@ -221,11 +217,8 @@ class ValueShape:
             return len(value) == len(self.columns) and all(
                 column.admits(item, depth + 1) for column, item in zip(self.columns, value, strict=True)
             )
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, list | tuple | set | frozenset | dict):
             return self.items is not None and self.items.admits(ordered(value), depth)
-        if isinstance(value, dict):
-            sides = ((self.keys, list(value)), (self.values, list(value.values())))
-            return all(side is not None and side.admits(items, depth) for side, items in sides)
         return any(type(value) is type(known) and value == known for known in self.seen)
 
 
@@ -233,21 +226,12 @@ def learn_shape(values: Sequence[object], bounds: NumberBounds | None = None, de
     """Return the shape of the values at one place."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     texts = [value for value in values if isinstance(value, str)]
-    rows = [value for value in values if isinstance(value, list | tuple | set | frozenset)]
-    maps = [value for value in values if isinstance(value, dict)]
-    items, keys, inner = None, None, None
-    if rows and depth < MAX_DEPTH:
-        items = Items.of([ordered(row) for row in rows], bounds, depth)
-    if maps and depth < MAX_DEPTH:
-        keys = Items.of([list(row) for row in maps], bounds, depth)
-        inner = Items.of([list(row.values()) for row in maps], bounds, depth, distinct=False)
+    rows = [value for value in values if isinstance(value, list | tuple | set | frozenset | dict)]
     return ValueShape(
         kinds=frozenset(type(value).__name__ for value in values),
         numbers=Numbers.of(numbers, bounds) if numbers else None,
         texts=Texts.of(texts) if texts else None,
-        items=items,
-        keys=keys,
-        values=inner,
+        items=Items.of([ordered(row) for row in rows], bounds, depth) if rows and depth < MAX_DEPTH else None,
         columns=_columns(rows, depth),
         seen=tuple(values),
     )
@@ -264,7 +248,9 @@ def _columns(rows: Sequence[object], depth: int) -> tuple[ValueShape, ...] | Non
 
 
 def ordered(values: Iterable[object]) -> list[object]:
-    """Return items in an order that does not depend on Python's hash seed."""
+    """Return items, or the pairs of a dict, in an order that does not depend on Python's hash seed."""
+    if isinstance(values, dict):
+        return list(values.items())
     return sorted(values, key=repr) if isinstance(values, set | frozenset) else list(values)
 
 

@@ -20,6 +20,7 @@ from functools import partial
 from random import Random
 
 from codeguard.behavior.inputs.generation import Arguments, generate, key_of, parts_of, until_error
+from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import Constants, literals_of
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
@@ -33,6 +34,7 @@ MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
 MAX_ROWS = 12
 MAX_NESTED = 6
 MAX_OPERAND = 1 << 20  # of a power or a shift that is tried
+LARGEST = 10**12  # of a constant beside an unknown operand
 Slots = dict[str, object]  # parameter name to value
 _EQUAL, _LESS, _IN, _CONTAINS = "==", "<", "in", "contains"
 _OPERATORS = {
@@ -187,29 +189,10 @@ def _paths(nodes: Sequence[ast.AST], tests: tuple[ast.expr, ...]) -> Iterator[tu
                 outer = rest if isinstance(rest, list) else [rest]
                 pending += [(item, (*tests, test)) for item in inner]
                 pending += [(item, tests) for item in (*outer, test)]
-            case ast.Match(subject, cases):
-                for case in cases:
-                    value = case.pattern.value if isinstance(case.pattern, ast.MatchValue) else None
-                    own = [] if value is None else [ast.Compare(subject, [ast.Eq()], [value])]
-                    way = (*tests, *own, *([case.guard] if case.guard is not None else []))
-                    yield way
-                    pending += [(item, way) for item in case.body]
             case _:
                 if isinstance(current, ast.Compare | ast.BoolOp):
                     yield (*tests, current)
-                elif (lookup := _lookup(current)) is not None:
-                    yield (*tests, lookup)
                 pending += [(item, tests) for item in ast.iter_child_nodes(current)]
-
-
-def _lookup(node: ast.AST) -> ast.expr | None:
-    """Read `{…}[x]` and `{…}.get(x)` as `x in {…}`."""
-    match node:
-        case ast.Subscript(value=rows, slice=key) if not isinstance(key, ast.Slice | ast.Constant):
-            return ast.Compare(key, [ast.In()], [rows])
-        case ast.Call(ast.Attribute(value=rows, attr="get" | "pop"), [key, *_]):
-            return ast.Compare(key, [ast.In()], [rows])
-    return None
 
 
 def _alternatives(tests: list[ast.expr], depth: int) -> Iterator[list[ast.expr]]:
@@ -344,54 +327,46 @@ def _undone(
     apply = _ARITHMETIC.get(kind)
     if apply is None or isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if square and kind is ast.Mult and 0 <= value < 1e12:
+    if square and kind is ast.Mult and 0 <= value < LARGEST:
         yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
     try:
         constant = Constants().fold(other)
     except UnknownValueError:
         return
-    if isinstance(constant, bool) or not isinstance(constant, int | float):
+    if isinstance(constant, bool) or not isinstance(constant, int | float) or abs(constant) > LARGEST:
         return
     tried: list[int | float] = [value - constant, value + constant, constant - value, value * constant, value]
+    if constant:
+        tried += [value / constant, value // constant, value + 7 * constant]
     if isinstance(value, int) and isinstance(constant, int):
-        shift = min(abs(constant), 64)
-        tried += [value ^ constant, value + 7 * constant, value << shift, value >> shift]
-        tried += [value // constant, value * constant + abs(constant) - 1] if constant else []
-    elif constant:
-        tried.append(value / constant)
-    tried += [round(abs(value) ** (1 / constant))] if constant in (2, 3) and abs(value) < 1e12 else []
+        tried += [value ^ constant, value << min(abs(constant), 64), value >> min(abs(constant), 64)]
+    if constant in (2, 3) and abs(value) < LARGEST:
+        tried.append(round(abs(value) ** (1 / constant)))
     for wanted in dict.fromkeys(tried):
         first, second = (wanted, constant) if is_left else (constant, wanted)
         if kind in (ast.Pow, ast.LShift, ast.RShift) and not (abs(first) < MAX_OPERAND and 0 <= second < 64):
             continue
-        try:
+        with contextlib.suppress(ArithmeticError, TypeError, ValueError):
             if math.isclose(apply(first, second), value):  # type: ignore[arg-type]
                 yield wanted
-        except (ArithmeticError, TypeError, ValueError):
-            continue
 
 
 def nearby(value: object) -> Iterator[object]:
     """Yield values of the same type next to a constant."""
     if isinstance(value, bool) or value is None:
         return
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         yield from (value - 3, value + 3, value + 10)
-    elif isinstance(value, float):
-        yield from (value - 1.5, value + 1.5, value + 10.0)
     elif isinstance(value, str) and value:
         plain, other = ("5", "6") if value[-1].isdigit() else ("b", "c")
         step = plain if value[-1] != plain else other
         yield from (value[:-1] + step, step + value[1:], value + step)
     elif isinstance(value, list | tuple) and value:
-        items = list(value)
-        yield from (type(value)([*items[:-1], moved]) for moved in list(nearby(items[-1]))[:2])
-        yield from (type(value)([moved, *items[1:]]) for moved in list(nearby(items[0]))[:2])
+        yield from (type(value)([*value[:-1], moved]) for moved in itertools.islice(nearby(value[-1]), 2))
+        yield from (type(value)([moved, *value[1:]]) for moved in itertools.islice(nearby(value[0]), 2))
     elif isinstance(value, set | frozenset | dict) and value:
-        moves = [list(nearby(item)) for item in sorted(value, key=repr)]
-        for number in range(2):
-            row = [move[number] for move in moves if len(move) > number]
-            yield dict.fromkeys(row, 0) if isinstance(value, dict) else set(row)
+        moves = zip(*map(nearby, sorted(value, key=repr)), strict=False)
+        yield from (type(value)(dict.fromkeys(row, 0)) for row in itertools.islice(moves, 2))
 
 
 MAX_BASES = 3
@@ -432,8 +407,7 @@ def tailored_inputs(
     bases = sorted(examples, key=lambda call: -len(repr(call)))[:MAX_BASES]
     general = generate(examples, domain, random, count // 3, literals) if literals else iter(())
     sources = (
-        _guard_inputs(candidate, bases, known, domain),
-        _literal_inputs(bases, domain, literals),
+        _guard_inputs(candidate, bases, known, literals, domain),
         (Tailored(args, kwargs, False, True, False, list) for args, kwargs in general),
     )
     found: dict[str, Tailored] = {}
@@ -487,19 +461,39 @@ def _known_literals(reference: Reference, examples: Sequence[Arguments]) -> froz
 
 
 def _guard_inputs(
-    candidate: CandidateFunction, bases: Sequence[Arguments], known: frozenset[str], domain: Domain
+    candidate: CandidateFunction,
+    bases: Sequence[Arguments],
+    known: frozenset[str],
+    literals: Sequence[object],
+    domain: Domain,
 ) -> Iterator[Tailored]:
-    """Yield inputs that satisfy the candidate's guards, made from the largest examples."""
+    """Yield inputs that satisfy the candidate's guards, made from the largest examples.
+
+    A constant that no guard compares with a parameter is tried as if each parameter were.
+    """
     names = [item.name for item in candidate.definition.parameters if item.kind == "positional"]
     guards = guards_of(candidate.runnable.node, names, parse_or_none(candidate.runnable.source))
+    guards += [
+        Guard((Condition(ast.Name(name), sign, literal),), {})
+        for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False))
+        for sign in _signs(literal, shape)
+    ]
     magic = {id(guard): any(_is_magic(value, known) for value in guard.constants) for guard in guards}
     for guard in sorted(guards, key=lambda guard: not magic[id(guard)]):
-        ordered = any(condition.operator == "<" for condition in guard.conditions)
+        ordered = any(condition.operator == _LESS for condition in guard.conditions)
         for base in bases:
             variants = partial(_guard_variants, guard, base, names)
             for args, kwargs in _rows(guard, base, names):
                 inside = domain.admits(args, kwargs)
                 yield Tailored(args, kwargs, magic[id(guard)], inside, ordered, variants)
+
+
+def _signs(literal: object, shape: ValueShape) -> list[str]:
+    """Return how a value of a shape may be compared with a literal."""
+    kinds = {type(literal).__name__, *(["float"] if type(literal) is int else [])}
+    items = shape.items.item.kinds if shape.items is not None and shape.columns is None else frozenset()
+    signs = [_EQUAL] if kinds & shape.kinds else []
+    return [*signs, _CONTAINS] if kinds & items or (isinstance(literal, str) and signs) else signs
 
 
 def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Arguments]:
@@ -511,37 +505,3 @@ def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Argum
 def _guard_variants(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
     made = (itertools.islice(_rows(shut, base, names), 4) for shut in guard.not_satisfied())
     return [base, *itertools.chain.from_iterable(made)][:MAX_TWINS]
-
-
-def _literal_inputs(
-    bases: Sequence[Arguments], domain: Domain, literals: Sequence[object]
-) -> Iterator[Tailored]:
-    """Yield examples with an argument, or an element of one, replaced by a literal of the candidate."""
-    for literal, base in itertools.product(literals, bases):
-        for place in range(min(len(base[0]), len(domain.shapes))):
-            for way, (args, kwargs) in enumerate(_with_literal(base, place, literal, domain)):
-                variants = partial(_literal_variants, base, place, literal, way, domain)
-                yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, variants)
-
-
-def _literal_variants(
-    base: Arguments, place: int, literal: object, way: int, domain: Domain
-) -> list[Arguments]:
-    made = (_with_literal(base, place, moved, domain) for moved in nearby(literal))
-    rows = itertools.chain.from_iterable(itertools.islice(row, way, way + 1) for row in made)
-    return [base, *rows][:MAX_TWINS]
-
-
-def _with_literal(base: Arguments, place: int, literal: object, domain: Domain) -> Iterator[Arguments]:
-    (args, kwargs), shape, kind = base, domain.shapes[place], type(literal).__name__
-    value, made = args[place], list[object]()
-    if kind in shape.kinds:
-        made.append(literal)
-    elif isinstance(literal, int) and kind == "int" and "float" in shape.kinds:
-        made.append(float(literal))
-    if isinstance(literal, str) and isinstance(value, str) and value:
-        made += [literal + value, value + literal]
-    is_item = shape.items is not None and kind in shape.items.item.kinds and shape.columns is None
-    if is_item and isinstance(value, list | tuple):
-        made += map(type(value), ([literal], [*value, literal], [literal, *value[1:]]))
-    yield from (((*args[:place], changed, *args[place + 1 :]), kwargs) for changed in made)

@@ -5,24 +5,17 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.learning.samples import Privacy, Sample, SampledExample, observation_of, samples_of
-from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.learning.samples import Privacy, Sample, example_of_sample, samples_of
 from codeguard.behavior.specs.examples import Example, Raises, Returns, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference, with_needed_code
-from codeguard.behavior.specs.toml import (
-    literal,
-    merged_specs,
-    recorded_specs,
-    recorded_specs_text,
-)
+from codeguard.behavior.specs.toml import literal, merged_specs, recorded_specs, recorded_specs_text
 from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
@@ -47,8 +40,10 @@ from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
-from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome
+from codeguard.sandbox.model import CallResult, Iteration, Level, Opaque, Outcome
 
+Observation = tuple[Sample, Example]
+"""A recorded call, and the example made from it, which still has to hold in the sandbox."""
 KEPT = 16  # cases per function
 BATCH = 16  # calls of one child
 MAX_LITERAL = 2_000  # characters of a recorded result
@@ -57,87 +52,43 @@ _ENVIRONMENTAL = INCONCLUSIVE_EXCEPTIONS | {"NameError", "PermissionError", "OSE
 
 
 def confirm(
-    reference: Reference, observations: Sequence[SampledExample], level: Level, budget: Budget
-) -> Steps[list[SampledExample]]:
+    reference: Reference, observed: Sequence[Observation], level: Level, budget: Budget
+) -> Steps[list[Observation]]:
     """Run a trusted function on recorded calls; return those with the recorded result in two worlds."""
     runner = CallRunner(reference.runnable, level, budget)
-    found: list[SampledExample] = []
-    for start in range(0, len(observations), BATCH):
-        part = observations[start : start + BATCH]
-        pairs = [(item, call) for item in part if (call := _call(reference, item.example)) is not None]
+    found: list[Observation] = []
+    for start in range(0, len(observed), BATCH):
+        part = observed[start : start + BATCH]
+        whole = [with_needed_code(example, reference.name, reference.module) for _, example in part]
+        made = [call_of(example, reference.runnable) for example in whole]
+        pairs = [(item, call) for item, call in zip(part, made, strict=True) if call is not None]
         if not pairs:
             continue
         calls = tuple(call for _, call in pairs)
         first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
         # Where the sandbox refused an operation, the result is no expectation.
         refused = any(capability.kind in CONVICTING for capability in observed_effects(first.effects))
-        for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
-            if not is_stable(answer, again, call):
-                continue
-            example = _confirmed(item, answer, refused)
-            if example is not None:
-                found.append(replace(item, example=example))
+        for ((sample, example), call), answer, again in zip(
+            pairs, first.calls, second.calls[::-1], strict=False
+        ):
+            if is_stable(answer, again, call):
+                confirmed = _confirmed(sample, example, answer, refused)
+                found += [(sample, confirmed)] if confirmed is not None else []
     return found
 
 
-def select(
-    reference: Reference, items: Sequence[SampledExample], level: Level, budget: Budget, most: int = KEPT
-) -> Steps[list[Example]]:
-    """Return at most `most` examples: first those that reach more code, then the most varied."""
-    if len(items) <= most:
-        return [item.example for item in items]
-    runner = CallRunner(reference.runnable, level, budget)
-    calls = [_call(reference, item.example) for item in items]
-    results = yield from runner.run(*(Batch((call,), trace=True) for call in calls if call is not None))
-    covered = [result.coverage for result in results]
-    reached = [frozenset((*item.reached, *item.arcs)) if item else frozenset() for item in covered]
-    order = list(_by_gain(reached, [len(repr(item.example.fingerprint())) for item in items]))
-    order += [place for place in _by_variety(items) if place not in order]
-    return [items[place].example for place in order[:most]]
-
-
-def _call(reference: Reference, example: Example) -> Call | None:
-    whole = with_needed_code(example, reference.name, reference.module)
-    return call_of(whole, reference.runnable)
-
-
-def _confirmed(item: SampledExample, answer: CallResult, refused: bool) -> Example | None:
+def _confirmed(sample: Sample, example: Example, answer: CallResult, refused: bool) -> Example | None:
     """Return the example with its expected result; None if the sandbox gave another result."""
-    sample, example = item.sample, item.example
-    if sample.outcome == "raised":
-        return _confirmed_exception(example, answer)
+    if not sample.kind:
+        is_own = answer.outcome is Outcome.RAISED and not _ENVIRONMENTAL.intersection(answer.exception)
+        return replace(example, expected=Raises(answer.exception[0])) if is_own else None
     if answer.outcome is not Outcome.RETURNED:
         return None
     if example.expected is not None:
         return example if compare_with_example(example.expected, answer) is Comparison.SAME else None
-    known = sample.outcome == "built"
-    result = answer.value
-    if sample.changed:
-        result = result[0] if isinstance(result, tuple) and result else None
-    if sample.shown:
-        try:
-            known = same_value(read_literal(sample.shown), result) is Comparison.SAME
-        except NotPlainError:
-            return None
-        if not known:
-            return None
-    elif sample.outcome == "returned" and _kind(result) != sample.kind:
-        return None
-    if refused and not known:
-        return None
-    if same_value(answer.value, answer.value) is not Comparison.SAME:
-        return None
-    return replace(example, expected=_expectation(answer.value))
-
-
-def _confirmed_exception(example: Example, answer: CallResult) -> Example | None:
-    if answer.outcome is not Outcome.RAISED or not answer.exception:
-        return None
-    name = answer.exception[0]
-    if isinstance(example.expected, Raises):
-        return example if name == example.expected.exception else None
-    # Before Python 3.12 a recording does not contain the type of the exception.
-    return None if _ENVIRONMENTAL.intersection(answer.exception) else replace(example, expected=Raises(name))
+    value = answer.value
+    is_like = _kind(value) == sample.kind and same_value(value, value) is Comparison.SAME
+    return None if refused or not is_like else replace(example, expected=_expectation(value))
 
 
 def _kind(value: object) -> str:
@@ -156,37 +107,19 @@ def _expectation(value: object) -> Returns | None:
         return None
 
 
-def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iterator[int]:
-    """Yield the indices of calls that reach new code, each time the one that reaches most of it."""
-    seen: set[object] = set()
-    left = set(range(len(reached)))
-    while left:
-        best = min(left, key=lambda place: (-len(reached[place] - seen), sizes[place], place))
-        if not reached[best] - seen:
-            return
-        seen |= reached[best]
-        left.discard(best)
-        yield best
-
-
-def _by_variety(items: Sequence[SampledExample]) -> list[int]:
-    """Return all indices, short calls first, and one of each way to end before a second one of any."""
-    seen: Counter[object] = Counter()
-    ranks: list[tuple[int, int]] = []
-    for place in sorted(
-        range(len(items)), key=lambda at: (len(items[at].sample.text), items[at].sample.text)
-    ):
-        sample = items[place].sample
-        kinds = tuple(text[:1] for text in (*sample.args, *sample.kwargs))
-        group = (sample.outcome, sample.line, sample.kind, kinds)
-        ranks.append((seen[group], place))
-        seen[group] += 1
-    return [place for _, place in sorted(ranks, key=lambda rank: rank[0])]
+def select(observed: Iterable[Observation], most: int) -> list[Example]:
+    """Return at most `most` examples, short ones first, and one of each way to end before a second one of any."""
+    ways: Counter[object] = Counter()
+    ranked: list[tuple[int, Example]] = []
+    for sample, example in sorted(observed, key=lambda item: (len(item[0].text), item[0].text)):
+        way = (sample.line, sample.kind, tuple(text[:1] for text in (*sample.args, *sample.kwargs)))
+        ranked.append((ways[way], example))
+        ways[way] += 1
+    return [example for _, example in sorted(ranked, key=lambda item: item[0])[:most]]
 
 
 MOST_BYTES = 1_500_000  # bytes of a file of recorded specs; larger files are not indexed
 ABREAST = 64
-T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 
@@ -322,9 +255,7 @@ class Learner:
             part = work[start : start + ABREAST]
             share = self._left_s / (len(work) - start)
             meters = [Meter(share) for _ in part]
-            steps = [
-                self._within(meter, self._chosen(*item)) for meter, item in zip(meters, part, strict=True)
-            ]
+            steps = [self._chosen(*item, meter) for item, meter in zip(part, meters, strict=True)]
             answers = drive(self._sandbox, steps)
             self._left_s = max(0.0, self._left_s - sum(meter.spent_s for meter in meters))
             for (reference, _), answer in zip(part, answers, strict=True):
@@ -356,33 +287,29 @@ class Learner:
             unfinished=unfinished,
         )
 
-    def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[SampledExample]:
+    def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[Observation]:
         parameters = [parameter.name for parameter in reference.definition.parameters]
-        found: dict[str, SampledExample] = {}
+        found: dict[str, Observation] = {}
         for sample in rows:
             names = (["self", *parameters]) if len(sample.args) > len(parameters) else parameters
             if self._privacy.refuses(sample, names):
                 self._private += 1
                 continue
-            made = observation_of(sample, reference.definition)
-            if made is not None:
-                found.setdefault(made.example.fingerprint(), made)
+            example = example_of_sample(sample, reference.definition)
+            if example is not None:
+                found.setdefault(example.fingerprint(), (sample, example))
         return list(found.values())
 
-    def _within(self, meter: Meter, steps: Steps[T]) -> Steps[T | None]:
-        """Run steps within a share of the budget; None if it does not suffice."""
+    def _chosen(
+        self, reference: Reference, observed: Sequence[Observation], meter: Meter
+    ) -> Steps[tuple[list[Example], int] | None]:
+        """Return the examples to keep, and the number of those that hold; None if the meter's share is too small."""
         try:
-            return (yield from metered(meter, steps))
+            steps = confirm(reference, observed, self._sandbox.level, self._budget)
+            found: list[Observation] = yield from metered(meter, steps)
         except BudgetSpentError:
             return None
-
-    def _chosen(
-        self, reference: Reference, observations: Sequence[SampledExample]
-    ) -> Steps[tuple[list[Example], int]]:
-        level = self._sandbox.level
-        kept: list[SampledExample] = yield from confirm(reference, observations, level, self._budget)
-        examples = yield from select(reference, kept, level, self._budget, self._most)
-        return examples, len(kept)
+        return select(found, self._most), len(found)
 
     def _is_publishable(self, reference: Reference, example: Example) -> bool:
         spec = Spec(reference.name, (), "", (example,), "", reference.path)

@@ -16,7 +16,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from codeguard.behavior.inputs.generation import MAX_DEPTH, magnitude
-from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Expected, Prints, Raises, Returns
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
@@ -324,7 +323,7 @@ class Case:
         scale = magnitude(self.call.args) if self.call.args is not None else 1.0
         if self.example is not None:
             return compare_with_example(self.example.expected, answer, scale)
-        if self.reference is None or (self.uses_stand_in and NOT_TAKEN.intersection(answer.exception[:1])):
+        if self.reference is None:
             return Comparison.UNKNOWN
         comparison = compare_with_reference(self.reference, answer, self.call.args, scale)
         return (
@@ -341,11 +340,6 @@ class Case:
             (one.files, one.stdout.split(), is_empty_result(one.value)) for one in (self.expected, answer)
         ]
         return left[0] == left[1] and left[0][2]
-
-    @property
-    def uses_stand_in(self) -> bool:
-        """Whether an argument is a generic stand-in, which may lack attributes that the code needs."""
-        return self.call.args is None and STOOD_IN in self.call.target
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from functools import lru_cache
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.generation import Arguments
-from codeguard.behavior.inputs.objects import needs_objects
-from codeguard.behavior.inputs.options import is_called, share_options
+from codeguard.behavior.inputs.options import is_called, needs_objects, share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
@@ -163,7 +162,9 @@ class CandidateSession:
         argument that it calls is no function.
         """
         definition = self.candidate.definition
-        if any("AttributeError" in item.answer.exception for item in results) and needs_objects(definition):
+        if any("AttributeError" in item.answer.exception for item in results) and needs_objects(
+            definition.node
+        ):
             return True
         positional = [part for part in definition.parameters if part.kind == "positional"]
         called = [is_called(part, definition.node) for part in positional]

@@ -125,7 +125,7 @@ class Examination:
             ordinary, other = yield from self.session.ask(seen.cases, twice=True)
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
-        seen.wrong_calls = [item for item in seen.found.wrong if not item.case.uses_stand_in]
+        seen.wrong_calls = list(seen.found.wrong)
         if seen.wrong_examples or not seen.wrong:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]

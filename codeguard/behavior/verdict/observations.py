@@ -341,11 +341,6 @@ class Observations:
         return bool(self.wrong_calls)
 
     @property
-    def only_stand_ins(self) -> bool:
-        """Whether what is wrong are calls with made-up objects."""
-        return all(item.case.uses_stand_in for item in self.found.wrong)
-
-    @property
     def wrong_examples(self) -> list[CaseResult]:
         """The wrong results of examples."""
         return [item for item in self.found.wrong if item.case.example is not None]

@@ -6,14 +6,13 @@ import ast
 import hashlib
 import hmac
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses, requires_path
+from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses
 from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
-from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import (
     OptionalParameter,
     filled_calls,
@@ -23,7 +22,7 @@ from codeguard.behavior.inputs.options import (
     with_values,
 )
 from codeguard.behavior.source.constants import literals_of
-from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
+from codeguard.behavior.source.definitions import Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.contract import (
@@ -162,8 +161,6 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         steady = bool(more) and not any(item.kind in UNSTEADY for item in able)
         seen += more
     seen += yield from _variants(runner, examples, domain, random, budget)
-    if not seen and unknown:
-        seen = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {example.expression: options for example, options in filled}
@@ -193,21 +190,12 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     return Profile(reference, examples, tuple(seen), contract, capabilities, problem, steady)
 
 
-Guesses = Callable[[Definition], Iterator[list[Arguments]]]
-
-
-def input_sources(reference: Reference) -> list[Guesses]:
-    """Return the sources of first inputs for a function without examples, most informative first."""
-    made: list[Guesses] = [guesses, related_guesses]
-    if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
-        # a function that accepts any text as a path would accept nonexistent ones
-        made.insert(0 if requires_path(reference.definition) else 1, file_guesses)
-    return made
-
-
 def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[ObservedCall]]:
     """Find inputs that a function without examples accepts; empty if it accepts none of the guesses."""
-    for made in input_sources(reference):
+    sources = [guesses, related_guesses]
+    if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
+        sources.insert(0, file_guesses)
+    for made in sources:
         taken = yield from _accepted_groups(runner, reference, made(reference.definition))
         if taken:  # all accepted kinds of files; of other groups only the first one is its domain
             kept = [item for group in (taken if made is file_guesses else taken[:1]) for item in group]
@@ -237,17 +225,6 @@ def _accepted_groups(
         if kept and len(kept) * 4 >= len(group) * 3:
             taken.append(kept)
     return taken
-
-
-def _accepted_kinds(runner: CallRunner, guessed: Iterable[list[Example]]) -> Steps[list[ObservedCall]]:
-    """Return the kinds of objects that the function accepts, those of which it accepts every call."""
-    groups = list(itertools.islice(guessed, MAX_GROUPS))
-    seen = yield from _run_written(runner, [example for group in groups for example in group])
-    taken = {item.example.expression for item in seen if item.example is not None}
-    whole = {
-        item.expression for group in groups if all(one.expression in taken for one in group) for item in group
-    }
-    return [item for item in seen if item.example is not None and item.example.expression in whole]
 
 
 def _key(call: Call) -> str:

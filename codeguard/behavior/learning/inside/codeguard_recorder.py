@@ -1,12 +1,8 @@
 """Record calls of functions in trusted files: arguments and results as source text, a few per function.
 
-It runs inside the recorded command. So it imports only modules that every interpreter has loaded or
-built in, runs no code of the values that it inspects, prints nothing, and drops what is too
-expensive. Records are sent through a pipe to the process that started the command; nothing is
-written to a file.
-
-Calls are observed with `sys.monitoring` (PEP 669) from Python 3.12 on, with `sys.setprofile`
-before.
+It runs inside the recorded command. So it imports only modules that every interpreter has loaded or built in, runs no
+code of the values that it inspects, prints nothing, and drops what is too expensive. Records are sent through a pipe
+to the process that started the command; nothing is written to a file.
 """
 
 from __future__ import annotations
@@ -14,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import opcode
 import os
 import sys
 import threading
@@ -37,19 +34,17 @@ MAX_ITEMS = 60
 MAX_DEPTH = 6
 MAX_STEPS = 4  # calls that built an object after its constructor
 MAX_BUILT = 20_000  # objects for which the construction is recorded
+MAX_PENDING = 10_000
 FLUSH_AT = 32  # samples
 GRACE_S = 0.5
 SHARE = 0.25  # maximum share of the run's time spent on recording
-WATCHED = 4  # objects per call whose state is compared afterwards
 
 # The tests may replace these in their modules.
-_clock, _getframe, _getpid, _realpath = time.perf_counter, sys._getframe, os.getpid, os.path.realpath
+_clock, _getpid, _realpath = time.perf_counter, os.getpid, os.path.realpath
 _open, _write, _close, _set_blocking, _lock_file = os.open, os.write, os.close, os.set_blocking, fcntl.flock
-_builtins = sys.modules["builtins"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range)
 _ROWS = {list: "[{}]", tuple: "({})", set: "{{{}}}", frozenset: "frozenset([{}])"}
-_SIZED = (*_ROWS, dict, bytearray)
 _BY_REPR = {  # value types of the standard library whose repr is the call that makes them
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "decimal": ("Decimal",),
@@ -61,12 +56,19 @@ _BY_REPR = {  # value types of the standard library whose repr is the call that 
     "pathlib": ("PurePosixPath", "PureWindowsPath", "PosixPath"),
 }  # fmt: skip
 _KNOWN_MODULES = frozenset(
-    {*_BY_REPR, "collections", "enum", "abc", "collections.abc", "typing", "numbers", "re"}
+    {*_BY_REPR, "builtins", "collections", "enum", "abc", "collections.abc", "typing", "numbers", "re"}
 )
 # Reading a frame's locals is visible to its imports, and imports look up names in modules.
 _LEFT_ALONE = frozenset({"__getattr__", "__getattribute__", "__dir__", "__del__"})
 _CO_OPTIMIZED, _CO_VARARGS, _CO_VARKEYWORDS = 0x01, 0x04, 0x08
 _CO_GENERATOR, _CO_ASYNC_GENERATOR, _CO_COROUTINE = 0x20 | 0x200, 0x200, 0x80
+# The instructions that leave a function normally; an exception leaves it at any other.
+_RETURNING = frozenset(
+    opcode.opmap[name]
+    for name in ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "RETURN_GENERATOR", "SEND")
+    if name in opcode.opmap
+)
+_YIELDING = frozenset(opcode.opmap[name] for name in ("YIELD_VALUE", "SEND") if name in opcode.opmap)
 
 
 class UnwritableError(Exception):
@@ -79,6 +81,10 @@ def attribute(value: Any, name: str, default: Any = None) -> Any:
         return object.__getattribute__(value, name)
     except AttributeError:
         return default
+
+
+def _names_of(module: Any) -> Any:
+    return attribute(module, "__dict__", {})
 
 
 class Writer:
@@ -107,9 +113,8 @@ class Writer:
         """Return a value as source text."""
         kind = type(value)
         if kind in _PLAIN:
-            if (kind is int and value.bit_length() > 2_000) or (
-                kind in (str, bytes) and len(value) > MAX_TEXT
-            ):
+            is_huge = kind is int and value.bit_length() > 2_000
+            if is_huge or (kind in (str, bytes) and len(value) > MAX_TEXT):
                 raise UnwritableError
             is_odd = kind is float and value - value != 0.0
             return self.spend(f"float({repr(value)!r})" if is_odd else repr(value))
@@ -150,14 +155,13 @@ class Writer:
     def named(self, value: Any) -> Any:
         """Return a class or function by its name in the trusted files or in some standard modules."""
         module, name = value.__module__, value.__qualname__
-        if module == "builtins" and getattr(_builtins, name, None) is value:
-            return self.spend(name)
         if type(module) is not str or type(name) is not str or not name.isidentifier():
             raise UnwritableError
         is_known = module in _KNOWN_MODULES or self.recorder.is_trusted_module(module)
         if not is_known or _names_of(sys.modules.get(module)).get(name) is not value:
             raise UnwritableError
-        self.imports.add((module, name))
+        if module != "builtins":
+            self.imports.add((module, name))
         return self.spend(name)
 
     def instance(self, value: Any, kind: type, depth: int) -> Any:
@@ -174,52 +178,32 @@ class Writer:
         built = self.recorder.how_built(value)
         if built is not None:
             return self.as_built(value, built)
-        if type(kind.__dict__.get("_member_map_")) is dict:
+        if type(kind.__dict__.get("_member_map_")) is dict:  # an enumeration
             member = attribute(value, "_name_")
             if type(member) is not str or not member.isidentifier():
                 raise UnwritableError
             return self.spend(f"{self.named(kind)}.{member}")
-        fields = kind.__dict__.get("_fields")
-        if issubclass(kind, tuple) and type(fields) is tuple and len(fields) == len(value):
-            parts = self.many(tuple(tuple.__iter__(value)), depth)
-        else:
-            parts = [
-                f"{shown}={self.write(attribute(value, own, _ABSENT), depth)}" for shown, own in _fields(kind)
-            ]
+        # Dataclasses, attrs classes and named tuples list the arguments of their constructor.
+        names = kind.__dict__.get("__match_args__")
+        if type(names) is not tuple:
+            raise UnwritableError
+        parts = self.many([attribute(value, name, _ABSENT) for name in names], depth)
         return self.spend("{}({})".format(self.named(kind), ", ".join(parts)))
 
     def as_built(self, value: Any, built: Built) -> Any:
         """Return the name of an object that recorded statements build again."""
-        for line in (*built.setup, built.text, *(line for step in built.steps for line in step)):
+        for line in (*built.setup, built.text, *built.steps):
             self.spend(line)
         self.imports.update(built.imports)
         self.setup.extend(line for line in built.setup if line not in self.setup)
         self.recorder.count += 1
         name = self.names[id(value)] = f"made{self.recorder.count}_"
         self.setup.append(f"{name} = {built.text}")
-        for step in built.steps:
-            self.setup.extend(line.replace("__it__", name) for line in step)
+        self.setup.extend(line.replace("__it__", name) for line in built.steps)
         return name
 
 
 _ABSENT = object()  # cannot be written
-
-
-def _fields(kind: type) -> Any:
-    """Return the arguments of a dataclass's or attrs class's constructor, each with its attribute."""
-    own = kind.__dict__
-    if "__dataclass_fields__" in own:
-        found = own["__dataclass_fields__"].values()
-        return [
-            (field.name, field.name) for field in found if field.init and field._field_type.name == "_FIELD"
-        ]
-    if "__attrs_attrs__" in own:
-        return [
-            (getattr(field, "alias", None) or field.name.lstrip("_"), field.name)
-            for field in own["__attrs_attrs__"]
-            if field.init is True
-        ]
-    raise UnwritableError
 
 
 def sketch(value: Any) -> Any:
@@ -228,16 +212,11 @@ def sketch(value: Any) -> Any:
     if value is None or kind is bool:
         return value
     if kind in (int, float):
-        return (
-            kind.__name__,
-            value > 0,
-            value == 0,
-            min(int(value).bit_length() // 4, 6) if kind is int else 0,
-        )
-    if kind in (str, bytes) or kind in _SIZED:
+        return kind.__name__, value > 0, value == 0, abs(value) < 10, abs(value) < 1_000
+    if kind in (str, bytes, bytearray, dict) or kind in _ROWS:
         size = len(value)
         first = value[:1] if kind in (str, bytes) else type(next(iter(value), None)).__name__
-        return kind.__name__, min(size, 4) + (size > 12) + (size > 60), first
+        return kind.__name__, min(size, 4) + (size > 12), first
     return kind.__name__
 
 
@@ -249,7 +228,8 @@ class Built:
         self.imports = frozenset(writer.imports)
         self.setup = tuple(writer.setup)
         self.text = text
-        self.steps: tuple[tuple[str, ...], ...] = ()
+        self.steps: tuple[str, ...] = ()
+        self.calls = 0
         self.state = state
 
 
@@ -261,14 +241,8 @@ class Function:
         self.path = path
         self.name = code.co_qualname
         self.owner, _, last = self.name.rpartition(".")
-        count, kwonly = code.co_argcount, code.co_kwonlyargcount
-        rest = iter(code.co_varnames[count + kwonly :])
-        self.positional = code.co_varnames[:count]
-        self.kwonly = code.co_varnames[count : count + kwonly]
-        self.rest = next(rest) if code.co_flags & _CO_VARARGS else None
-        self.keyword = next(rest) if code.co_flags & _CO_VARKEYWORDS else None
         self.is_init = bool(self.owner) and last == "__init__"
-        self.is_method = bool(self.owner) and self.positional[:1] == ("self",)
+        self.is_method = bool(self.owner) and code.co_argcount > 0 and code.co_varnames[0] == "self"
         self.examined = 0
         self.samples = 0
         self.alike: dict[Any, int] = {}
@@ -279,25 +253,28 @@ class Function:
 
     def arguments(self, frame: types.FrameType) -> Any:
         """Return the positional arguments of a call and the named ones."""
-        values = frame.f_locals
-        positional = [values[name] for name in self.positional]
-        positional.extend(values[self.rest] if self.rest else ())
-        named = [(name, values[name]) for name in self.kwonly]
-        named.extend(values[self.keyword].items() if self.keyword else ())
+        code, values = self.code, frame.f_locals
+        count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        positional = [values[name] for name in code.co_varnames[:count]]
+        named = [(name, values[name]) for name in code.co_varnames[count:end]]
+        rest = iter(code.co_varnames[end:])
+        if code.co_flags & _CO_VARARGS:
+            positional.extend(values[next(rest)])
+        if code.co_flags & _CO_VARKEYWORDS:
+            named.extend(values[next(rest)].items())
         return positional, named
 
 
 class Pending:
-    """A call in progress: its arguments as text, and the state to compare when it returns."""
+    """A call in progress: its function, the object that it was called on, and its arguments as text."""
 
-    def __init__(self, function: Function, kinds: Any, writer: Writer) -> None:
+    def __init__(self, function: Function, kinds: Any, writer: Writer, target: Any) -> None:
         self.function = function
-        self.kinds = kinds
+        self.kinds = kinds  # None if it is no sample
         self.writer = writer
-        self.target: Any = None
-        self.before: list[Any] = []
+        self.target = target
         self.selfs = ""
-        self.own_lines = 0
+        self.own_lines = 0  # statements that build the target
         self.args: list[str] = []
         self.kwargs: list[str] = []
 
@@ -334,8 +311,8 @@ class Recorder:
         return type(place) is str and self.file_of(place) is not None
 
     def state(self, value: Any) -> Any:
-        """Return what shows whether a value was changed, as text, without running its code."""
-        rows = [("", value)] if type(value) in _SIZED else list(attribute(value, "__dict__", {}).items())
+        """Return what shows whether an object was changed, as text, without running its code."""
+        rows = list(attribute(value, "__dict__", {}).items())
         for base in type(value).__mro__[:-1]:
             for name, member in list(base.__dict__.items())[:200]:
                 if type(member) is types.MemberDescriptorType:
@@ -346,7 +323,7 @@ class Recorder:
             try:
                 shown = Writer(self, by_identity=True).write(item)
             except UnwritableError:
-                shown = f"{type(item).__name__} {len(item) if type(item) in _SIZED else id(item)}"
+                shown = f"{type(item).__name__} {id(item)}"
             parts.append(f"{name}={shown}")
         return tuple(parts)
 
@@ -357,31 +334,47 @@ class Recorder:
             return None
         return built
 
-    def started(self, frame: types.FrameType, path: str) -> Any:
-        """Record the arguments of a call if it is of interest; return whether further calls of its code are."""
+    def profile(self, frame: types.FrameType, event: str, arg: Any) -> None:
+        """Observe a call or a return; code that is not trusted is sorted out first, because every call pays for it."""
+        code = frame.f_code
+        if event == "call":
+            path = self.files.get(code.co_filename, _ABSENT)
+            if path is _ABSENT:
+                path = self.file_of(code.co_filename)
+            if path is None:
+                return
+            # A generator triggers an event at each step; only the first is its call (RESUME has argument 0).
+            if not (code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]):
+                self.measured(self.started, frame, path)
+        elif event == "return" and id(frame) in self.pending:
+            instruction = code.co_code[frame.f_lasti]
+            if code.co_flags & _CO_COROUTINE and instruction in _YIELDING:
+                return  # it waits for something
+            pending = self.pending.pop(id(frame))
+            if pending.function.code is code:
+                is_raised = arg is None and instruction not in _RETURNING
+                self.measured(self.ended, pending, frame.f_lineno, is_raised, arg)
+
+    def measured(self, step: Any, *arguments: Any) -> None:
+        """Take a step, count its time, and ignore its errors: an unusual value must not stop the command."""
+        start = _clock()
+        with contextlib.suppress(Exception):
+            step(*arguments)
+        self.spent += _clock() - start
+
+    def started(self, frame: types.FrameType, path: str) -> None:
+        """Record the arguments of a call, unless enough calls of its kind are recorded."""
         code = frame.f_code
         function = self.functions.get(id(code))
         if function is None:
             function = self.functions[id(code)] = Function(code, path)
-        if function.done:
-            return False
-        start = _clock()
-        if self.spent > GRACE_S + SHARE * (start - self.began):
-            return True
-        with contextlib.suppress(Exception):  # an unusual value must not stop the command
-            self.note(frame, function)
-        self.spent += _clock() - start
-        return not function.done
-
-    def note(self, frame: types.FrameType, function: Function) -> None:
-        """Record the arguments of a call, unless enough calls of its kind are recorded."""
+        if function.done or self.spent > GRACE_S + SHARE * (_clock() - self.began):
+            return
         # The cheapest tests come first, because this runs at every call of a trusted function.
         function.examined += 1
         builds = function.is_method or function.is_init
         full = function.samples >= MAX_SAMPLES
-        if (
-            (full or function.examined > MAX_EXAMINED) and not builds
-        ) or function.examined > 4 * MAX_EXAMINED:
+        if function.examined > (4 * MAX_EXAMINED if builds else 0 if full else MAX_EXAMINED):
             function.done = True
             return
         positional, named = function.arguments(frame)
@@ -393,57 +386,39 @@ class Recorder:
         if enough and not function.is_init and (target is None or self.how_built(target) is None):
             return
         writer = Writer(self)
-        pending = Pending(function, None if enough else kinds, writer)
-        pending.target = target
+        # Building an object shows nothing but that it takes its arguments, so it is followed and no sample.
+        pending = Pending(function, None if enough or function.is_init else kinds, writer, target)
         if function.is_init:
             writer.open.add(id(target))
         elif builds:
             pending.selfs = writer.write(target)
-        pending.own_lines = len(writer.setup)  # later ones belong to the arguments
+        pending.own_lines = len(writer.setup)
         pending.args = [writer.write(value) for value in positional[builds:]]
         pending.kwargs = [f"{name}={writer.write(value)}" for name, value in named]
-        if not function.is_init:
-            watched = [value for value in positional if type(value) not in _PLAIN]
-            watched = [value for value in watched if not issubclass(type(value), type)]
-            pending.before = [(value, self.state(value)) for value in watched[:WATCHED]]
-        if len(self.pending) > 10_000:
+        if len(self.pending) > MAX_PENDING:
             self.pending.clear()
         self.pending[id(frame)] = pending
 
-    def ended(self, frame: types.FrameType, outcome: str, value: Any) -> None:
-        """Record how a call ended and what it made; of an exception, `value` is the name or ""."""
-        pending = self.pending.pop(id(frame), None)
-        if pending is None or pending.function.code is not frame.f_code:
-            return
-        start = _clock()
-        with contextlib.suppress(Exception):
-            self.finish(pending, frame.f_lineno, outcome, value)
-        self.spent += _clock() - start
-
-    def finish(self, pending: Pending, line: int, outcome: str, value: Any) -> None:
-        """Record a call that has ended, and what it means for the object that it was called on."""
+    def ended(self, pending: Pending, line: int, is_raised: bool, value: Any) -> None:
+        """Record how a call ended and what it made, and what that means for the object that it was called on."""
         function, writer, flags = pending.function, pending.writer, pending.function.code.co_flags
         call = "({})".format(", ".join(pending.args + pending.kwargs))
-        returned = outcome == "returned"
-        if returned and pending.target is not None:
+        if not is_raised and pending.target is not None:
             self.follow(pending, call)
         if pending.kinds is None:
             return
-        changed = returned and any(self.state(item) != state for item, state in pending.before)
-        shown, kind = "" if returned else value, type(value).__name__ if returned else ""
-        if returned and function.is_init:
-            outcome, kind = "built", ""
-        elif flags & _CO_GENERATOR and returned:
+        shown, kind = "", ""
+        if flags & _CO_GENERATOR and not is_raised:
             # Only the first item is available, or None if there is none.
             kind = "async_generator" if flags & _CO_ASYNC_GENERATOR else "generator"
-        elif returned:
-            result = Writer(self)
+        elif not is_raised:
+            kind, result = type(value).__name__, Writer(self)
             with contextlib.suppress(UnwritableError):
                 text = result.write(value)
                 shown = "" if result.imports or result.setup else text
         row = (
             function.path, function.name, pending.selfs, pending.args, pending.kwargs, sorted(writer.imports),
-            list(writer.setup), outcome, shown, kind, line, changed,
+            list(writer.setup), shown, kind, line,
         )  # fmt: skip
         text = ascii(row)
         key = (call, pending.selfs and len(writer.setup), shown)
@@ -470,12 +445,13 @@ class Recorder:
         built = self.built.get(id(target))
         if built is None or built.ref() is not target or built.state == state:
             return
-        if len(built.steps) >= MAX_STEPS:
+        if built.calls >= MAX_STEPS:
             del self.built[id(target)]
             return
         name = function.name.rpartition(".")[2]
         built.imports |= frozenset(writer.imports)
-        built.steps = (*built.steps, (*writer.setup[pending.own_lines :], f"__it__.{name}{call}"))
+        built.steps += (*writer.setup[pending.own_lines :], f"__it__.{name}{call}")
+        built.calls += 1
         built.state = state
 
     def flush(self) -> None:
@@ -507,103 +483,21 @@ class Recorder:
         self.mutex = threading.RLock()
 
 
-def _names_of(module: Any) -> Any:
-    return attribute(module, "__dict__", {})
-
-
-def _watch_by_profile(recorder: Recorder) -> Any:
-    """Observe calls with a profile function; untrusted code returns first, because every call pays for it."""
-    files, file_of = recorder.files, recorder.file_of
-    import opcode  # imported here only: it identifies the instructions that leave a function normally
-
-    missing = object()
-    names = ("RETURN_VALUE", "YIELD_VALUE", "RETURN_GENERATOR", "SEND")
-    returning = frozenset(opcode.opmap[name] for name in names if name in opcode.opmap)
-    value_returned = opcode.opmap["RETURN_VALUE"]
-
-    def profile(frame: types.FrameType, event: str, arg: Any) -> None:
-        if event == "call":
-            code = frame.f_code
-            path = files.get(code.co_filename, missing)
-            if path is missing:
-                path = file_of(code.co_filename)
-            if path is None:
-                return
-            # A generator triggers an event at each step; only the first is its call (RESUME has argument 0).
-            if code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]:
-                return
-            recorder.started(frame, path)
-        elif event == "return" and id(frame) in recorder.pending:
-            code = frame.f_code
-            instruction = code.co_code[frame.f_lasti]
-            if code.co_flags & _CO_COROUTINE and instruction != value_returned:
-                return  # it is suspended
-            is_raised = arg is None and instruction not in returning
-            recorder.ended(frame, "raised" if is_raised else "returned", "" if is_raised else arg)
-
-    def stop() -> None:
-        threading.setprofile(None)
-        if sys.getprofile() is profile:
-            sys.setprofile(None)
-
-    threading.setprofile(profile)
-    sys.setprofile(profile)
-    return stop
-
-
-def _watch_by_monitoring(recorder: Recorder) -> Any:
-    """Observe calls by PEP 669; code that is not trusted is switched off at its first call."""
-    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009  # not there before 3.12
-    events, disable, file_of = monitoring.events, monitoring.DISABLE, recorder.file_of
-    tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
-    if tool is None:
-        return lambda: None
-    monitoring.use_tool_id(tool, "codeguard learn")
-
-    def started(code: types.CodeType, offset: int) -> Any:
-        path = file_of(code.co_filename)
-        return None if path is not None and recorder.started(_getframe(1), path) else disable
-
-    def returned(code: types.CodeType, offset: int, value: Any) -> Any:
-        if file_of(code.co_filename) is None:
-            return disable
-        return recorder.ended(_getframe(1), "returned", value)
-
-    def yielded(code: types.CodeType, offset: int, value: Any) -> Any:
-        if file_of(code.co_filename) is None or code.co_flags & _CO_COROUTINE:
-            return disable  # a coroutine that yields waits for something
-        return recorder.ended(_getframe(1), "returned", value)
-
-    def unwound(code: types.CodeType, offset: int, error: Any) -> None:
-        if recorder.pending:
-            recorder.ended(_getframe(1), "raised", type(error).__name__)
-
-    for event, callback in (
-        (events.PY_START, started), (events.PY_RETURN, returned), (events.PY_YIELD, yielded),
-        (events.PY_UNWIND, unwound),
-    ):  # fmt: skip
-        monitoring.register_callback(tool, event, callback)
-    monitoring.set_events(tool, events.PY_START | events.PY_RETURN | events.PY_YIELD | events.PY_UNWIND)
-
-    def stop() -> None:
-        monitoring.set_events(tool, 0)
-        monitoring.free_tool_id(tool)
-
-    return stop
-
-
 def start() -> None:
     """Start recording in this process if the environment variables are set."""
     pipe, lock, roots = (os.environ.get(name, "") for name in (PIPE, LOCK, ROOTS))
     if not (pipe and lock and roots):
         return
     recorder = Recorder(pipe, lock, tuple(roots.split(os.pathsep)))
-    watch = _watch_by_monitoring if hasattr(sys, "monitoring") else _watch_by_profile
-    stop = watch(recorder)
+    profile = recorder.profile
 
     def finish() -> None:
-        stop()
+        threading.setprofile(None)
+        if sys.getprofile() is profile:
+            sys.setprofile(None)
         recorder.flush()
 
+    threading.setprofile(profile)
+    sys.setprofile(profile)
     atexit.register(finish)
     os.register_at_fork(after_in_child=recorder.forked)
