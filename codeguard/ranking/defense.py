@@ -47,7 +47,7 @@ LEAST_SETTLING = 30  # calls that agree
 MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated, a constant
 MOST_LINES = 12  # of a statement after its first one
 MOST_UNREACHED = 5  # as many as a report names: there may be more
-SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
+SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
 # Suspicions by reading that demote by themselves: less than one of 500 honest functions has one.
 DEMOTING = frozenset(
