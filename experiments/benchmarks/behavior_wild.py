@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from codeguard.analysis.python.counterparts import FILLER_WORDS, name_words
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
-from codeguard.behavior.matching.claims import FILLER_WORDS, name_words
 from codeguard.behavior.matching.stubs import is_overload
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.specs.references import Reference, references_of

@@ -79,6 +79,8 @@ def inspect(text: str, name: str = "y.py", trusted: str = TRUSTED) -> list[Match
 
 SAME = [
     (),
+    (("is outside", "lies elsewhere"),),
+    (('    log.info("reading %s", path)\n', ""),),
     (("    ", "  "),),
     (('"""Merge two sorted lists."""', '"""How to merge? Call this."""'),),
     (("merged.append(left[i])", "merged.append(left[i])  # the smaller one"),),
@@ -160,8 +162,6 @@ CHANGED = [
     ),
     ('        raise ValueError(f"{name} is outside")', "        pass", "removed-check", "removed check"),
     (".resolve()", ".absolute()", "removed-check", "resolve"),
-    ("is outside", "lies elsewhere", "changed-message", "message"),
-    ('    log.info("reading %s", path)\n', "", "changed-message", "message"),
 ]
 
 
@@ -241,27 +241,6 @@ def test_hostile_bodies_are_bounded(body: str) -> None:
         files.append(SourceFile(name, text, "", "python", (chunk,)))
     context = DetectorContext(TrustedFunctions.from_files(files[:1]))
     assert len(list(SIGNAL.inspect(Reading(files[1]), context))) <= 3
-
-
-SIGN = '''
-def sign(data, key):
-    """Return the signature of data under a key."""
-    return hmac.new(key, data, hashlib.sha256).hexdigest()
-'''
-
-
-@pytest.mark.parametrize(
-    ("copy", "rule"),
-    [
-        ("    return HMAC(key, data, sha256).hexdigest()", "changed-line"),  # `from hashlib import sha256`
-        ("    sha256 = crc\n    return HMAC(key, data, sha256).hexdigest()", "removed-check"),
-        ("    return HMAC(key, data, crc).hexdigest()", "removed-check"),
-    ],
-    ids=["imported by its name", "bound to something else", "another one"],
-)
-def test_a_protection_that_is_imported_by_its_name_is_still_there(copy: str, rule: str) -> None:
-    text = SIGN.replace("    return hmac.new(key, data, hashlib.sha256).hexdigest()", copy)
-    assert {match.rule for match in inspect(text, trusted=SIGN)} == {rule}
 
 
 def test_the_ranking_is_told_where_a_copy_differs_and_by_how_much() -> None:

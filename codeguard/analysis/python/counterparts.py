@@ -17,10 +17,11 @@ PROBES = 12
 MAX_BUCKET = 40
 MAX_COUNTERPARTS = 4
 MAX_SCORED = 24
-_NAME_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Words that are added to a name to get another name for the same thing.
 _FILLERS = """
 basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
-perform quick quickly run safe safely simple the util utils value
+perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
 
@@ -69,7 +70,7 @@ class TrustedFunctions:
         self._by_hash: dict[int, list[int]] = {}
         self._texts: set[bytes] = set()
         for number, function in enumerate(self.functions):
-            self._by_name.setdefault(counterpart_words(function.symbol), []).append(number)
+            self._by_name.setdefault(_words(function.symbol), []).append(number)
             self._texts.add(function.code)
             for key in function.sketch[:PROBES]:
                 bucket = self._by_hash.setdefault(key, [])
@@ -93,7 +94,7 @@ class TrustedFunctions:
         if _digest(code) in self._texts:
             return []
         own = sketch(code)
-        words, owner = counterpart_words(chunk.symbol), chunk.symbol.rpartition(".")[0]
+        words, owner = _words(chunk.symbol), chunk.symbol.rpartition(".")[0]
         named = set(self._by_name.get(words, ())) if words else set()
         met: Counter[int] = Counter()
         for key in own[:PROBES]:
@@ -110,11 +111,16 @@ class TrustedFunctions:
         return scored[:MAX_COUNTERPARTS]
 
 
-def counterpart_words(symbol: str) -> tuple[str, ...]:
-    """Return the informative words of a function's name in lower case."""
-    found = tuple(word.lower() for word in _NAME_WORD.findall(symbol.rpartition(".")[2]))
+def name_words(name: str) -> tuple[str, ...]:
+    """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are equal."""
+    found = tuple(word.lower() for word in WORD.findall(name))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found
-    return kept[:-1] if len(kept) > 1 and kept[-1].isdigit() else kept
+    # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`, nor `to_base16` another `to_base`.
+    return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() and len(kept[-1]) == 1 else kept
+
+
+def _words(symbol: str) -> tuple[str, ...]:
+    return name_words(symbol.rpartition(".")[2])
 
 
 def _functions(file: SourceFile) -> Iterator[TrustedFunction]:

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import IntEnum
-from itertools import pairwise
+from itertools import islice
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
@@ -56,20 +55,15 @@ unsafe_load UnsafeLoader 0o777 0o666 0777 0666 random mktemp shell
 WEAK = frozenset(_WEAK.split())
 
 
-class ChangeWeight(IntEnum):
-    """How much a change matters."""
-
-    QUIET = 1  # a message, a log line
-    CHANGE = 2
-    PROTECTION = 3  # a check, a security argument or a protecting call
-
-
 @dataclass(frozen=True, slots=True)
 class StatementChange:
-    """One change: its kind, its position in the candidate, both lines as written, and how many tokens differ."""
+    """One change: its kind, its position in the candidate, both lines as written, and how many tokens differ.
+
+    With `protects`, what is lost is a check, a security argument or a protecting call.
+    """
 
     what: str
-    weight: ChangeWeight
+    protects: bool
     start: int
     end: int
     was: str
@@ -129,7 +123,7 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
     if closest is None or not _is_copy(*closest, chunk):
         return
     counterpart, found = closest
-    for change in sorted(found.changes, key=lambda item: -item.weight)[:3]:
+    for change in sorted(found.changes, key=lambda item: not item.protects)[:3]:
         yield _match(change, counterpart, position)
 
 
@@ -161,7 +155,7 @@ def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
         yield from (
             item
             for item in found.changes
-            if item.weight is ChangeWeight.PROTECTION
+            if item.protects
             and item.was
             # Where a handler goes, what it translated is raised all the same.
             and (item.now or not item.was.startswith("except"))
@@ -219,9 +213,8 @@ def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) 
 def _match(change: StatementChange, counterpart: Counterpart, position: int) -> Match:
     shown = f"{change.what} beside {counterpart.function.symbol} ({counterpart.function.origin})"
     lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
-    rules = {ChangeWeight.PROTECTION: "removed-check", ChangeWeight.CHANGE: "changed-line"}
     return Match(
-        rules.get(change.weight, "changed-message"),
+        "removed-check" if change.protects else "changed-line",
         position + change.start,
         position + change.end,
         f"{shown}; {lines}",
@@ -288,8 +281,10 @@ def _change(
 ) -> tuple[StatementChange | None, int]:
     """Return the change between statements at the same place of a copy and the number of different tokens.
 
-    None if keywords are in another order, or brackets were set that change nothing.
+    None if it is a message, keywords are in another order, or brackets were set that change nothing.
     """
+    if _only_quiet(gone, come):
+        return None, 0
     was, now = _words(gone), _words(come)
     if gone and come and Counter(was) == Counter(now) and was.count("=") > 1:
         return None, 0
@@ -303,7 +298,7 @@ def _change(
         if trees[0] == trees[1] != "":
             return None, 0
     lost, new = _differing(was, now)
-    what, weight = _judged(gone, come, lost, new, _bare_names(come, copy))
+    what, protects = _judged(gone, come, lost, new)
     shown = come or [copy[min(at, len(copy) - 1)]]  # the changed statements, or the one next to missing ones
     lines = [
         " ".join(_shown(text, item) for item in side[:2])
@@ -311,38 +306,26 @@ def _change(
     ]
     differing = len(lost) + len(new)
     return StatementChange(
-        what, weight, shown[0].start, shown[-1].end, lines[0], lines[1], differing
+        what, protects, shown[0].start, shown[-1].end, lines[0], lines[1], differing
     ), differing
 
 
-def _bare_names(come: Sequence[Statement], copy: Sequence[Statement]) -> set[str]:
-    """Return the names that a copy uses at a place and binds nowhere, such as an imported `sha256`."""
-    used = {token.text for item in come for token in item.tokens}
-    bound = {token.text for token in copy[0].tokens} if copy else set[str]()
-    for item in copy:
-        texts = [token.text for token in item.tokens]
-        bound.update(name for name, after in pairwise(texts) if after in ("=", ":=", ":", ",", "in"))
-    return used - bound
-
-
 def _judged(
-    gone: Sequence[Statement], come: Sequence[Statement], lost: list[str], new: list[str], bare: set[str]
-) -> tuple[str, ChangeWeight]:
-    if _only_quiet(gone, come):
-        return "a message", ChangeWeight.QUIET
+    gone: Sequence[Statement], come: Sequence[Statement], lost: list[str], new: list[str]
+) -> tuple[str, bool]:
+    """Return what a change is, and whether it takes a check or a protection away."""
     leaving = [Counter(word for word in _words(side) if word in LEAVING) for side in (gone, come)]
     if leaving[0] - leaving[1]:
-        return "removed check", ChangeWeight.PROTECTION
+        return "removed check", True
     weak = sorted(WEAK.intersection(new) - set(lost))
     if weak:
-        return f"weakened to {weak[0]}", ChangeWeight.PROTECTION
+        return f"weakened to {weak[0]}", True
     before, after = _keywords(gone), _keywords(come)
     valued = (name for name in before if before[name] != after.get(name))
-    touched = sorted(PROTECTING.intersection((*lost, *new, *valued)) - bare)
+    touched = sorted(PROTECTING.intersection((*lost, *new, *valued)))
     if touched and gone:
-        return f"changed protection ({touched[0]})", ChangeWeight.PROTECTION
-    what = "changed code" if gone and come else "removed statement" if gone else "added statement"
-    return what, ChangeWeight.CHANGE
+        return f"changed protection ({touched[0]})", True
+    return "changed code" if gone and come else "removed statement" if gone else "added statement", False
 
 
 def _only_quiet(gone: Sequence[Statement], come: Sequence[Statement]) -> bool:
@@ -403,31 +386,20 @@ def _exchanged(
     In an honest copy each variable of the original has one name. A name that differs in few places
     was exchanged.
     """
-    meant: dict[str, Counter[str]] = {}
-    for first, second in pairs:
-        for one, other in _variables(first, second):
-            meant.setdefault(one, Counter())[other] += 1
-    usual = {one: others.most_common(1)[0][0] for one, others in meant.items()}
-    origins: dict[str, Counter[str]] = {}
-    for one, others in meant.items():
-        origins.setdefault(usual[one], Counter())[one] += others[usual[one]]
-    found = 0
-    for first, second in pairs:
-        wrong = [
-            (one, other)
-            for one, other in _variables(first, second)
-            if usual[one] != other or origins[other].most_common(1)[0][0] != one
-        ]
-        if wrong and found < MAX_CHANGED_HUNKS:
-            found += 1
-            yield StatementChange(
-                "exchanged variable",
-                ChangeWeight.CHANGE,
-                second.start,
-                second.end,
-                _shown(trusted_text, first),
-                _shown(copy_text, second),
-            )
+    counted = Counter(pair for both in pairs for pair in _variables(*both))
+    usual: dict[str, str] = {}
+    origin: dict[str, str] = {}
+    for (one, other), _ in counted.most_common():
+        usual.setdefault(one, other)
+        origin.setdefault(other, one)
+    wrong = (
+        both
+        for both in pairs
+        if any(usual[one] != other or origin[other] != one for one, other in _variables(*both))
+    )
+    for first, second in islice(wrong, MAX_CHANGED_HUNKS):
+        lines = _shown(trusted_text, first), _shown(copy_text, second)
+        yield StatementChange("exchanged variable", False, second.start, second.end, *lines)
 
 
 def _variables(first: Statement, second: Statement) -> Iterator[tuple[str, str]]:

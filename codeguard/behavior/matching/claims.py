@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from codeguard.analysis.python.counterparts import WORD, name_words
 from codeguard.behavior.matching.text_overlap import Text, TextOverlap, comparable_text, text_overlap
 from codeguard.behavior.source.definitions import Definition
 
 KINDS = ("positional", "args", "keyword", "kwargs")  # of parameters
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Words that occur in every docstring and do not describe a function.
 _ORDINARY_WORDS = """
 a an and are as at be by for from function given has have if in is it its of on or return returns that the
@@ -37,12 +37,6 @@ _SECTIONS = re.compile(
     r"|(?:args|arguments|parameters|returns?|yields?|raises):[ \t]|:(?:param|type|returns?|rtype|raises?)\b|@param\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-# Words that are added to a name to get another name for the same thing.
-_FILLERS = """
-basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
-perform quick quickly run safe safely simple the util utils
-"""
-FILLER_WORDS = frozenset(_FILLERS.split())
 # Opposites: descriptions that differ only in such a pair describe different functions.
 _OPPOSITES = """
 add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
@@ -117,7 +111,7 @@ def function_features(definition: Definition) -> Features:
         keywords=frozenset(parameter.name for parameter in (*positional, *keyword)),
         required_keywords=frozenset(parameter.name for parameter in keyword if parameter.required),
         takes_any_keyword=bool(by_kind["kwargs"]),
-        text=comparable_text(definition.node),
+        text=comparable_text(definition.text, definition.name),
         words=description_stems(definition.docstring),
         headline=_plain(re.split(r"(?<=[.!?])\s|\n", opening, maxsplit=1)[0]),
         opening=_plain(opening),
@@ -137,14 +131,6 @@ def _described(docstring: str) -> frozenset[str]:
 
 def _plain(text: str) -> str:
     return " ".join(word.lower() for word in WORD.findall(text))
-
-
-def name_words(name: str) -> tuple[str, ...]:
-    """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are equal."""
-    found = tuple(word.lower() for word in WORD.findall(name))
-    kept = tuple(word for word in found if word not in FILLER_WORDS) or found
-    # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`, nor `to_base16` another `to_base`.
-    return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() and len(kept[-1]) == 1 else kept
 
 
 @lru_cache(maxsize=4_096)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.matching.text_overlap import numbered_text
+from codeguard.behavior.matching.text_overlap import comparable_text
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 
 MOST_REPAIRS = 120
@@ -106,10 +106,9 @@ class Repair:
         return f"{self.name}_turns = iter(range({self.turns}))\n{looped}"
 
     def numbered(self) -> tuple[str, ...]:
-        """Return what does not change with names of locals and layout; see `numbered_text`."""
-        tree = parse_or_none(self.plain)
-        first = tree.body[0] if tree is not None else None
-        return numbered_text(first) if isinstance(first, Function) else ()
+        """Return what does not change with names of locals and layout; see `Text.numbered`."""
+        tree = parse_or_none(self.plain)  # an edit may have set brackets
+        return comparable_text(unparse(tree) if tree is not None else "", self.name).numbered
 
 
 def repairs(function: Function) -> list[Repair]:

@@ -16,9 +16,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from codeguard import behavior
 from codeguard.behavior.matching.claims import Features, function_features
-from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
-from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import Module
 from codeguard.behavior.specs.docstrings import docstring_examples
 
@@ -30,7 +28,7 @@ class FunctionFacts:
     """One function that callers can reach.
 
     `place` is its number among the definitions of its file, `line` that of its `def`. `documented` means that its
-    docstring has examples. `numbered` is the text of a short one; see `numbered_text`.
+    docstring has examples.
     """
 
     place: int
@@ -40,7 +38,6 @@ class FunctionFacts:
     is_setter: bool
     documented: bool
     features: Features
-    numbered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +97,6 @@ def file_facts(path: str, module: Module) -> FileFacts:
         node = definition.node
         if definition.nested or is_declaration(node, path) or is_overload(node, module.statements):
             continue
-        features = function_features(definition)
-        short = is_short(features) and worth_probing(features)
         functions.append(
             FunctionFacts(
                 place,
@@ -110,8 +105,7 @@ def file_facts(path: str, module: Module) -> FileFacts:
                 node.lineno,
                 definition.is_setter,
                 bool(docstring_examples(definition, path)),
-                features,
-                numbered_text(node) if short else (),
+                function_features(definition),
             )
         )
     return FileFacts(tuple(functions), module.imported_packages)

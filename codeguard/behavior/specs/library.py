@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
-from codeguard.behavior.matching.fingerprints import FingerprintIndex
+from codeguard.analysis.python.counterparts import name_words
+from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity
+from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import MAX_EXAMPLES, test_examples
@@ -151,12 +152,9 @@ class SpecLibrary:
 
     @cached_property
     def short_texts(self) -> Mapping[tuple[str, ...], Reference]:
-        """The trusted functions with a short body by their text, each text once; see `numbered_text`."""
-        found: dict[tuple[str, ...], Reference] = {}
-        for reference in self.references:
-            if reference.facts.numbered:
-                found.setdefault(reference.facts.numbered, reference)
-        return found
+        """The trusted functions with a short body by their text, each text once; see `Text.numbered`."""
+        short = (item for item in self.references if is_short(item.features) and worth_probing(item.features))
+        return {item.features.text.numbered: item for item in reversed(list(short))}
 
     @cached_property
     def fingerprints(self) -> FingerprintIndex:

@@ -14,7 +14,7 @@ from functools import cached_property
 from codeguard.behavior.matching.claims import Similarity, is_private
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
-from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
+from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions, unparse
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
@@ -535,8 +535,11 @@ def _returns_its_argument(item: CaseResult) -> bool:
 
 def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
     """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
-    texts = {comparable_text(item).renamed for item in own.body if isinstance(item, Function)}
-    known = [comparable_text(item).renamed for item in trusted.body if isinstance(item, Function)]
+    mine, known = (
+        [comparable_text(unparse(item), item.name).renamed for item in one.body if isinstance(item, Function)]
+        for one in (own, trusted)
+    )
+    texts = set(mine)
     return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
 
 
