@@ -1,11 +1,13 @@
-"""`codeguard rules` and `explain`: the rules of the audit."""
+"""`codeguard rules` and `explain`: the rules of the audit, and contracts of trusted functions."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from codeguard.cli.options import FORMAT, format_option
-from codeguard.cli.output import guarded, say, say_block, say_json, say_report
+from codeguard.cli.output import guarded, read_settings, say, say_block, say_json, say_report
 
 
 @click.command()
@@ -41,13 +43,28 @@ def rules(format_: str) -> None:
 
 
 @click.command()
-@click.argument("rule", metavar="RULE")
+@click.argument("rule", metavar="RULE|FILE::SYMBOL")
 @FORMAT
+@click.pass_context
 @guarded
-def explain(rule: str, format_: str) -> None:
-    """Explain one rule (`signal.rule`): why, a bad and a good example, CWE, severity."""
+def explain(context: click.Context, rule: str, format_: str) -> None:
+    """Explain one rule (`signal.rule`), or the contract that a trusted function is taken to have (`FILE::SYMBOL`).
+
+    Of a rule: why, a bad and a good example, CWE, severity. Of a function: what it takes, promises and leaves open.
+    """
     from codeguard.audit.rules import find_rule
     from codeguard.escaping import escaped
+
+    path, separator, symbol = rule.partition("::")
+    if separator:
+        from codeguard.audit.contracts import contract_of
+
+        lines = contract_of(Path(path), symbol, read_settings(context))
+        if format_ == "json":
+            say_json({"schema": "codeguard.contract/1", "function": rule, "contract": lines})
+            return
+        say_block("\n".join(map(escaped, lines)))
+        return
 
     found = find_rule(rule)
     known = found.rule

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from in_process import codeguard
 
 from codeguard.models import CONVICTING, CheckReport, Verdict
 from tests.behavior.conftest import Check
@@ -408,3 +411,14 @@ def test_only_calls_inside_the_contract_convict(
 ) -> None:
     report = check(another(trusted, body), trusted)
     assert report.verdict is verdict, report
+
+
+def test_a_contract_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "ours.py").write_text(f"{WITHDRAW}\n{FACTOR}\n{FIND}")
+    shown = codeguard("explain", "ours.py::withdraw", cwd=tmp_path).stdout
+    assert "refuses amount > balance with ValueError (protected)" in shown
+    assert "promises ValueError" in shown
+    assert "asks in words: no prime" in codeguard("explain", "ours.py::largest_factor", cwd=tmp_path).stdout
+    places = codeguard("explain", "ours.py::find_place", cwd=tmp_path).stdout
+    assert "leaves open whether positions begin with 0 or 1" in places
+    assert codeguard("explain", "ours.py::absent", cwd=tmp_path).returncode == 3

@@ -115,7 +115,7 @@ MISTAKES = [
     ("check theirs/x.py::ad", 2, "no such function, got 'ad', expected add", "did you mean add?"),
     ("check theirs/x.py --against nosuch.py", 2, "nosuch.py cannot be read", "check the path"),
     ("explain behavior.fial", 2, "no such rule", "behavior.fail"),
-    ("explain", 2, "missing argument 'RULE'", "codeguard explain --help"),
+    ("explain", 2, "missing argument 'RULE|FILE::SYMBOL'", "codeguard explain --help"),
     ("accept 1234 --reason x", 2, "not a digest", "64 hexadecimal digits"),
     (f"accept {DIGEST} --reason ", 2, "reason", "1 to 2000"),
     ("trust verify", 2, "no signing policy", "[signing] table"),
