@@ -103,7 +103,7 @@ MISTAKES = [
     ("audit theirs --select insecure.pickel", 2, "no such rule or signal", "codeguard rules lists all"),
     ("audit theirs --format sarf", 2, "'sarf' is not one of", "did you mean sarif?"),
     ("audit theirs --baseline nosuch.json", 2, "no such baseline", "--write-baseline"),
-    ("check nosuch.py", 2, "nosuch.py cannot be read", "check the path"),
+    ("check nosuch.py", 2, "cannot read nosuch.py", "check the path"),
     ("check large.py", 2, "got 2400000 bytes", "expected at most 2000000 bytes"),
     ("check theirs/x.py --against large.py", 2, "got large.py", "check the path"),
     ("check pipe.py", 2, "pipe.py cannot be read", "not a regular file"),
