@@ -244,9 +244,6 @@ class Evidence:
         )
 
 
-UNUSED = ", not used"  # suffix of an effect that is only an unused import
-
-
 @dataclass(frozen=True, slots=True)
 class SpecCoverage:
     """How much of the trusted code has expectations.

@@ -22,9 +22,10 @@ from codeguard.audit.inspection import chunk_finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
+from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.effects import CONVICTING, ENVIRONMENT, module_capabilities
+from codeguard.behavior.verdict.effects import CONVICTING, ENVIRONMENT
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.verdict.effects import module_capabilities
-from codeguard.models import UNUSED, CheckReport, Verdict
+from codeguard.behavior.source.reach import module_capabilities
+from codeguard.models import CheckReport, Verdict
 from tests.behavior.conftest import Check
 
 CONVICTED = (Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION)
@@ -98,8 +98,8 @@ def test_a_copied_class_under_another_name_is_convicted(check: Check) -> None:
         ("def decode(text):\n    input = text.strip()\n    return input\n", False),
         ("def decode(text, open=open):\n    return open(text)\n", True),
         ("def decode(text):\n    return [input for input in text], input\n", True),
-        ("def decode(text):\n    global input\n    input = text\n    return input\n", True),
-        ("def decode(input):\n    return lambda: input\n", True),
+        ("def decode(text):\n    global input\n    input = text\n    return input\n", False),
+        ("def decode(input):\n    return lambda: input\n", False),
         ("def outer(input):\n    return input\n\ndef decode(text):\n    return input()\n", True),
         ("import posix\n\ndef decode(text):\n    return posix.getpid()\n", False),
         ("import posix\n\ndef decode(text):\n    return posix.system(text)\n", True),
@@ -110,7 +110,7 @@ def test_a_copied_class_under_another_name_is_convicted(check: Check) -> None:
     ],
 )
 def test_a_local_with_the_name_of_a_builtin_has_no_effect(code: str, has_effect: bool) -> None:
-    found = {item for item in module_capabilities(code) if not item.detail.endswith(UNUSED)}
+    found = module_capabilities(code)
     assert bool(found) is has_effect, found
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.source.definitions import definitions, read_module
+from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.matching.claims import function_features
+from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.reach import EffectReach
-from codeguard.behavior.source.surroundings import Surroundings, surroundings
 from codeguard.behavior.verdict.effects import Capability
-from codeguard.models import UNUSED, Coverage, Verdict
+from codeguard.models import Coverage, Verdict
 from tests.behavior.conftest import Check
 
 AROUND = """
@@ -47,7 +48,8 @@ leaving = getattr(Other, "le" + "ave")
 
 def reach_of(function: str, around: str) -> EffectReach:
     module = read_module(f"{around}\n{function}")
-    return surroundings(list(definitions(module.statements))[-1], module).reach
+    definition = module.listed[-1]
+    return CandidateFunction(definition, function_features(definition), module).reach
 
 
 def ends(able: frozenset[Capability]) -> bool:
@@ -81,12 +83,11 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "def f(x):\n    return stop()",
         "def f(x):\n    return also()",
         "def f(x, stop=stop):\n    return stop()",
-        "def f(x):\n    global stop\n    before, stop = stop, x\n    return before()",
+        "def f(x, os=os):\n    return os._exit(x)",
         "def f(x: Other):\n    return Other.leave(x)",
         "def f(x):\n    return getattr(Other, 'leave')(x)",
         "def f(x):\n    return getattr(Other, 'le' + 'ave')(x)",
         "def f(x):\n    return vars(Other)[x]()",
-        "def f(x):\n    return [stop for stop in stop()]",
         "def f(x):\n    return sorted(x, key=lambda x, end=stop: end())",
         "def f(x):\n    other = Other()\n    return other.leave()",
         "OTHER = Other()\ndef f(x):\n    return OTHER.leave()",
@@ -95,7 +96,6 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "class Mine:\n    def end(self):\n        stop()\n    also = end\n    def f(self):\n        return self.also()",
         "def f(x):\n    return Other()()",
         "class Mine(Other):\n    def f(self):\n        return self.leave()",
-        "class A:\n    def __getattr__(self, x):\n        stop()\nclass B(A):\n    def f(self):\n        return self.x",
     ],
 )
 def test_what_is_used_by_name_is_reached(function: str) -> None:
@@ -103,18 +103,22 @@ def test_what_is_used_by_name_is_reached(function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "around",
+    ("around", "certain"),
     [
-        "import os\nCHOICE = os._exit\n",
-        "import os\nclass CHOICE:\n    __eq__ = os._exit\n",
-        "import os\nclass CHOICE:\n    def __eq__(self, other):\n        os._exit(1)\n",
-        "import os\ndef given(x=os._exit):\n    return x\nCHOICE = given\n",
-        "import os\nif os.name:\n    CHOICE = os._exit\n",
-        "import os\ndef first():\n    os._exit(1)\ndef warm():\n    return first()\nCHOICE = warm()\n",
+        ("import os\nCHOICE = os._exit\n", True),
+        ("import os\nif os.name:\n    CHOICE = os._exit\n", True),
+        ("import os\ndef given(x=os._exit):\n    return x\nCHOICE = given\n", True),
+        (
+            "import os\ndef first():\n    os._exit(1)\ndef warm():\n    return first()\nCHOICE = warm()\n",
+            True,
+        ),
+        ("import os\nclass CHOICE:\n    __eq__ = os._exit\n", False),
+        ("import os\nclass CHOICE:\n    def __eq__(self, other):\n        os._exit(1)\n", False),
     ],
 )
-def test_what_runs_without_being_asked_for_is_reached(around: str) -> None:
-    assert ends_processes("def f(x):\n    return CHOICE == x", around)
+def test_what_a_name_stands_for_is_reached(around: str, certain: bool) -> None:
+    reach = reach_of("def f(x):\n    return CHOICE == x", around)
+    assert (ends(reach.certain), ends(reach.possible)) == (certain, True)
 
 
 WIDE = "class Wide:\n    def other(self):\n        return Other()\ndef f(x):\n    return isinstance(x, Wide) and "
@@ -124,6 +128,9 @@ WIDE = "class Wide:\n    def other(self):\n        return Other()\ndef f(x):\n  
     "function",
     [
         WIDE + "x.leave()",
+        "class A:\n    def __getattr__(self, x):\n        stop()\nclass B(A):\n    def f(self):\n        return self.x",
+        "def f(x):\n    return [stop for stop in stop()]",
+        "def f(x):\n    global stop\n    before, stop = stop, x\n    return before()",
         "if os.name == 'nt':\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
         "try:\n    A = None.a\nexcept AttributeError:\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
     ],
@@ -210,7 +217,7 @@ USES_IT_NOT = "def total(numbers):\n    return Sums().total(numbers)\n"
     [
         (USES_IT_NOT, "", "", False),
         (USES_IT, "", "", True),
-        (USES_IT_NOT, "", "decorate(sum)([1])\n    ", True),  # it runs on import
+        (USES_IT_NOT, "", "decorate(sum)([1])\n    ", False),  # it runs on import, where it is seen
         (USES_IT_NOT, "@staticmethod\n    ", "", False),
     ],
 )
@@ -256,7 +263,7 @@ def test_the_values_of_an_object_are_not_all_that_stands_around(values: str, cer
 )
 def test_exceptions_and_constants_of_a_module_have_no_effect(body: str, kinds: set[str]) -> None:
     found = reach_of(f"def read(path):\n    {body}\n", "").certain
-    assert {item.kind for item in found if not item.detail.endswith(UNUSED)} == kinds
+    assert {item.kind for item in found} == kinds
 
 
 ENGINES = '''
@@ -393,17 +400,9 @@ def parts(values):
     return found
 """
 
-    def around_of(text: str) -> Surroundings:
+    def reach_in(text: str) -> EffectReach:
         module = read_module(text)
-        return surroundings(
-            next(item for item in definitions(module.statements) if item.name == "parts"), module
-        )
+        definition = next(item for item in module.listed if item.name == "parts")
+        return CandidateFunction(definition, function_features(definition), module).reach
 
-    around = around_of(text)
-    assert around.reach == EffectReach(frozenset(), frozenset())
-    made = around.runnable()
-    assert made is not None
-    assert "List" not in made.source
-    assert "later: None" in made.source  # without it, the name would not be local
-    with_class = around_of(text.replace("parts(values)", "parts(values, made=Made)"))
-    assert any("system" in str(item) for item in with_class.reach.certain)  # a class evaluates its own
+    assert reach_in(text) == EffectReach(frozenset(), frozenset())

@@ -19,8 +19,8 @@ from codeguard.behavior.source.definitions import (
     definitions,
     read_module,
 )
+from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.source.surroundings import MAX_CHARACTERS, surroundings
-from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import ChunkKind, SourceFile, text_digest

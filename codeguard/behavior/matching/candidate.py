@@ -14,7 +14,7 @@ from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules, candidate_tree
 from codeguard.behavior.source.needed import binders_of
-from codeguard.behavior.source.reach import EffectReach
+from codeguard.behavior.source.reach import EffectReach, effects_in, module_capabilities
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     Runnable,
@@ -23,7 +23,7 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.verdict.effects import Capability, module_capabilities
+from codeguard.behavior.verdict.effects import Capability
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
@@ -47,10 +47,13 @@ class CandidateFunction:
     home: Surroundings | None = field(default=None, repr=False)
 
     @cached_property
+    def _own(self) -> Surroundings:
+        return surroundings(self.definition, self.module)
+
+    @cached_property
     def surroundings(self) -> Surroundings:
         """The statements of its file that it needs, and those of `home` that its file lacks."""
-        own = surroundings(self.definition, self.module)
-        return own if self.home is None else completed_excerpt(own, self.home)
+        return self._own if self.home is None else completed_excerpt(self._own, self.home)
 
     @cached_property
     def usable(self) -> Runnable | None:
@@ -69,8 +72,17 @@ class CandidateFunction:
 
     @cached_property
     def reach(self) -> EffectReach:
-        """The effects that it can have according to its syntax."""
-        return self.surroundings.reach
+        """The effects that it can have by its own file, according to the syntax."""
+        effects = effects_in(self.module)
+        possible = effects.of(self._own.needed.statements)
+        certain = effects.certain(self.definition.node)
+        return EffectReach(possible if certain is None else certain & possible, possible)
+
+    @cached_property
+    def certain_of_class(self) -> frozenset[Capability]:
+        """The certain effects of a method, and of what makes an object of its class."""
+        found = effects_in(self.module).certain(self.definition.node, self.definition.owner)
+        return self.reach.possible if found is None else found & self.reach.possible
 
     @cached_property
     def beside(self) -> frozenset[Capability]:
@@ -83,12 +95,6 @@ class CandidateFunction:
     def effects(self) -> tuple[str, ...]:
         """All its possible effects, as text."""
         return tuple(sorted(str(capability) for capability in self.reach.possible))
-
-    @property
-    def effects_of_file(self) -> tuple[str, ...]:
-        """The effects that it has by its own file, as text: for a function that is not run, nothing else is read."""
-        reach = surroundings(self.definition, self.module).reach
-        return tuple(sorted(str(capability) for capability in reach.possible))
 
     @cached_property
     def doubt(self) -> Doubt | None:
@@ -148,6 +154,11 @@ def read_candidate(
     if definition is None:
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"
         return f"the function does not parse: no Python, or newer syntax than Python {running} has"
+    if definition not in module.definitions.get(
+        definition.name, ()
+    ):  # of its own text, its file does not parse
+        own = definition.owner or definition.node
+        module = replace(module, statements=(*module.statements, own), remembered={})
     if definition.nested:
         return "defined inside another function, out of a caller's reach"
     if is_declaration(definition.node, chunk.path):

@@ -9,19 +9,18 @@ import ast
 import builtins
 import symtable
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from codeguard.analysis.python.bindings import bindings, is_main_guard, name_bound_by
+from codeguard.analysis.python.bindings import bindings, is_main_guard
 from codeguard.behavior.source.definitions import Function, Module, by_node
-from codeguard.behavior.source.layout import arguments_of, drops_annotations, plain_source
+from codeguard.behavior.source.layout import plain_source
 from codeguard.sandbox.inside.allowed import NUMERIC
 
 # Limits on names and statements for all functions of a file. Each function has an equal share, so its result
 # does not depend on which others were extracted before it.
 STEPS_PER_FILE = 300_000
 LEAST_STEPS = 50
-OWN = ast.Pass()  # stands for the function's own statement
 KNOWN_PACKAGES = (NUMERIC[0], "typing_extensions")  # what is there without being given, where it is installed
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 
@@ -32,7 +31,7 @@ Import = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The statements that bind the required names, in order, and the names that nothing in the file binds.
+    """The statements that bind the required names, in the file's order, and the names that nothing in it binds.
 
     `complete` is False if there were too many to follow.
     """
@@ -47,8 +46,8 @@ def needed_for(
 ) -> Needed:
     """Follow names through the top level of a file until nothing new is needed.
 
-    Definitions of `own_name` are left out, because the caller has its own. `OWN` stands where the file has its
-    statement `own`.
+    Definitions of `own_name` are left out, because the caller has its own: it is `own`, which stands at its place in
+    the file.
     """
     binders = binders_of(module)  # a definition of `own_name` binds only that name, which is not needed
     most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, len(module.listed)))
@@ -56,12 +55,11 @@ def needed_for(
     unresolved = sorted(seen - {own_name} - binders.keys() - BUILTIN_NAMES)
     if unresolved:
         chosen.update(binders.get("*", ())[: most + 1])
-    own_index = -1 if own is None else _index_of(own, module, own_name)
-    kept: list[ast.stmt] = []
-    for index in sorted({*chosen, own_index} - {-1}):
-        trimmed = _trimmed_import(module, index, seen) if index in chosen else None
-        kept.extend(item for item in (trimmed, OWN if index == own_index else None) if item is not None)
-    return Needed(tuple(kept), tuple(unresolved), max(len(seen), len(chosen)) <= most)
+    found = {index: [module.statements[index]] for index in chosen}
+    if own is not None:
+        found.setdefault(_index_of(own, module), []).append(own)
+    statements = tuple(item for index in sorted(found) for item in found[index])
+    return Needed(statements, tuple(unresolved), max(len(seen), len(chosen)) <= most)
 
 
 def imports_of(statements: Iterable[ast.stmt]) -> tuple[Import, ...]:
@@ -109,16 +107,12 @@ def _followed(names: Iterable[str], module: Module, own_name: str, most: int) ->
     return chosen, seen
 
 
-def _index_of(own: ast.stmt, module: Module, own_name: str) -> int:
-    """Return the place of the statement that is or contains another one; -1 if no statement does."""
-    places = binders_of(module).get(own_name, ())
-    same = [place for place in places if module.statements[place] is own]
-    around = [
-        place
-        for place in places
-        if module.statements[place].lineno <= own.lineno <= (module.statements[place].end_lineno or 0)
-    ]
-    return (same or around or [-1])[0]
+def _index_of(own: ast.stmt, module: Module) -> int:
+    """Return the place of the statement that is or contains another one."""
+    for index, statement in enumerate(module.statements):
+        if statement is own or statement.lineno <= own.lineno <= (statement.end_lineno or 0):
+            return index
+    return len(module.statements)
 
 
 def future_annotations_import(statements: Sequence[ast.stmt]) -> ast.stmt | None:
@@ -133,39 +127,6 @@ def future_annotations_import(statements: Sequence[ast.stmt]) -> ast.stmt | None
             case _:
                 return None
     return None
-
-
-def names_used_on_execution(statement: ast.stmt, postponed: bool = False) -> Set[str]:
-    """Return the names that a statement uses when it runs, not when its functions are called.
-
-    Args:
-        statement: a statement of any level.
-        postponed: whether its file does not evaluate annotations.
-    """
-    return _used_both_ways(statement)[postponed]
-
-
-@by_node
-def _used_both_ways(statement: ast.stmt) -> Sequence[Set[str]]:
-    return [_used_at_once(statement, postponed) for postponed in (False, True)]
-
-
-def _used_at_once(statement: ast.stmt, postponed: bool) -> Set[str]:
-    found: set[str] = set()
-    pending: list[ast.AST | None] = [statement]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, Function):
-            pending += (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
-            if not postponed and not drops_annotations(node):
-                pending += (node.returns, *(item.annotation for item in arguments_of(node.args)))
-        elif isinstance(node, ast.AnnAssign) and postponed:
-            pending += (node.target, node.value)
-        elif node is not None and not isinstance(node, ast.Lambda):
-            pending += ast.iter_child_nodes(node)
-    return found
 
 
 def binders_of(module: Module) -> dict[str, list[int]]:
@@ -206,36 +167,6 @@ def _base(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _trimmed_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
-    """Return an import with only the needed names, so that a missing unused module does no harm."""
-    statement = module.statements[index]
-    if not isinstance(statement, ast.Import | ast.ImportFrom):
-        return statement
-    bound = _aliases(statement)
-    places = sorted(place for name in (bound.keys() & seen) | (bound.keys() & {"*"}) for place in bound[name])
-    if not places:
-        return None
-    # The same object where many functions need the same: what is read of a statement is read once.
-    key = (f"imported {places}", index)
-    if key not in module.remembered:
-        kept = [statement.names[place] for place in places]
-        if isinstance(statement, ast.ImportFrom):
-            module.remembered[key] = ast.ImportFrom(statement.module, kept, statement.level)
-        else:
-            module.remembered[key] = ast.Import(kept)
-    known: ast.stmt = module.remembered[key]
-    return known
-
-
-@by_node
-def _aliases(statement: ast.Import | ast.ImportFrom) -> Mapping[str, Sequence[int]]:
-    """Return the positions in an import's list that bind each name; one statement may import many names."""
-    found: dict[str, list[int]] = {}
-    for place, alias in enumerate(statement.names):
-        found.setdefault(name_bound_by(alias), []).append(place)
-    return found
 
 
 @by_node

@@ -11,19 +11,14 @@ from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Func
 from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import laid_out, plain_source
 from codeguard.behavior.source.needed import (
-    OWN,
     Import,
     Needed,
     binders_of,
-    bound_names,
     free_names,
     future_annotations_import,
     imports_of,
-    names_used_on_execution,
     needed_for,
 )
-from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_own
-from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
 
 MAX_CHARACTERS = 200_000
@@ -60,68 +55,40 @@ class Runnable:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A function with the statements that it needs, not assembled yet.
+    """A function with the statements that it needs, its own among them, in the order of the file.
 
-    `place` is the number of these statements before its own in the file, `file_names` are what that binds, and
-    `completed` the names that it lacks and a trusted file has.
+    `own` is its own statement, `file_names` are what the file binds, and `completed` the names that it lacks and a
+    trusted file has.
     """
 
     definition: Definition
     own: ast.stmt
     needed: Needed
-    place: int
     file_names: frozenset[str] = frozenset()
     completed: tuple[str, ...] = ()
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
         """What they import of other modules than the standard ones."""
-        return imports_of((self.own, *self.needed.statements))
-
-    @cached_property
-    def _before_and_after(self) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """The statements before the function's own, and those that come after it or need it as soon as they run."""
-        names = bound_names(self.own)
-        postponed = future_annotations_import(self.needed.statements) is not None
-        before: list[ast.stmt] = []
-        after: list[ast.stmt] = []
-        for place, statement in enumerate(self.needed.statements):
-            used = names_used_on_execution(statement, postponed)
-            if place < self.place and names.isdisjoint(used):
-                before.append(statement)
-            else:
-                after.append(statement)
-                names |= bound_names(statement)
-        return before, after
+        return imports_of(self.needed.statements)
 
     @property
     def used_names(self) -> frozenset[str]:
         """The names that the function and what it needs take from their modules."""
-        return frozenset().union(*map(free_names, (self.own, *self.needed.statements)))
-
-    @property
-    def reach(self) -> EffectReach:
-        """The effects that the function can have according to the syntax."""
-        return reachable(self.definition.name, self.own, self.needed.statements)
-
-    def reached_by_own(self, by_calls: bool) -> frozenset[Capability]:
-        """Return the certain effects of its own text and of what it uses by plain names, see `reach`."""
-        name, others = self.definition.name, self.needed.statements
-        found = reached_by_own(name, self.own, others, by_calls)
-        return self.reach.certain if found is None else found
+        return frozenset().union(*map(free_names, self.needed.statements))
 
     def runnable(self, home: Home | None = None) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file."""
-        before, after = self._before_and_after
-        text = laid_out(self.own)
-        texts = [*map(laid_out, before), text, *map(laid_out, after)]
+        statements = self.needed.statements
+        texts = [*map(laid_out, statements)]
         source = "".join(f"{part}\n" for part in texts)
-        if not self.needed.complete or len(source) > MAX_CHARACTERS or not text:
+        place = next(place for place, item in enumerate(statements) if item is self.own)
+        if not self.needed.complete or len(source) > MAX_CHARACTERS or not texts[place]:
             return None
-        node = _locate(text, self.definition)
+        node = _locate(texts[place], self.definition)
         if node is None:
             return None
-        ast.increment_lineno(node, sum(part.count("\n") + 1 for part in texts[: len(before)]))
+        ast.increment_lineno(node, sum(part.count("\n") + 1 for part in texts[:place]))
         borrowed = () if home is None else home.borrowed(self.imports)
         return Runnable(
             source,
@@ -130,7 +97,7 @@ class Surroundings:
             node,
             self.needed.unresolved,
             borrowed,
-            frozenset(map(plain_source, (*before, *after))),
+            frozenset(map(plain_source, statements)),
             home if self.imports or self.needed.unresolved else None,
             self.file_names if borrowed else frozenset(),
             self.completed,
@@ -145,9 +112,7 @@ def surroundings(definition: Definition, module: Module) -> Surroundings:
     future = future_annotations_import(module.statements)
     if future is not None:  # names used only in annotations may be bound for type checkers only
         needed = replace(needed, statements=(future, *needed.statements))
-    place = next((at for at, item in enumerate(needed.statements) if item is OWN), len(needed.statements))
-    needed = replace(needed, statements=tuple(item for item in needed.statements if item is not OWN))
-    return Surroundings(definition, own, needed, place, module.bound_names)
+    return Surroundings(definition, own, needed, module.bound_names)
 
 
 def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings:
@@ -156,7 +121,7 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
     Code that was cut out of a file uses names that only this file binds.
     What the excerpt's own file binds comes later and replaces a trusted definition of that name.
     """
-    around = Module(home.needed.statements)
+    around = Module(tuple(item for item in home.needed.statements if item is not home.own))
     completed = tuple(name for name in excerpt.needed.unresolved if name in binders_of(around))
     taken = needed_for(completed, around).statements
     if not taken:
@@ -168,7 +133,7 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
         statements=(*first, *taken, *own[len(first) :]),
         unresolved=tuple(name for name in excerpt.needed.unresolved if name not in completed),
     )
-    return replace(excerpt, needed=needed, place=excerpt.place + len(taken), completed=completed)
+    return replace(excerpt, needed=needed, completed=completed)
 
 
 def _target(definition: Definition) -> str:

@@ -16,12 +16,12 @@ from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, 
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
@@ -253,7 +253,7 @@ class BehaviorChecker:
         named = bool(self._library.namesakes_of(candidate.features))
         if not (references or probed or named or specs):
             reason = "no spec and no similar trusted function accepts its arguments"
-            effects, claims = candidate.effects_of_file, self._lookalike_name(candidate)
+            effects, claims = candidate.effects, self._lookalike_name(candidate)
             return CheckReport(
                 Verdict.NO_SIGNAL, reason, level.name, effects=effects, claims=claims, alone=True
             )

@@ -166,9 +166,7 @@ class Observations:
         called on, which other classes make otherwise, is not what it claims to be.
         """
         candidate = self.session.candidate
-        if candidate.definition.owner is None or self.of_copied_class:
-            return candidate.reach.certain
-        return candidate.surroundings.reached_by_own(by_calls=False)
+        return candidate.certain_of_class if self.of_copied_class else candidate.reach.certain
 
     @cached_property
     def of_copied_class(self) -> bool:
@@ -187,20 +185,18 @@ class Observations:
     def effects_beyond(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        What was not observed counts only if the function itself does it or calls what does by its name; of a copied
+        What was not observed counts only if the function itself does it or uses what does by its name; of a copied
         class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
         code or frames does not count at all.
         """
-        candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
         sure = self.similarity.claimed and not self.similarity.name_only
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
-        reached = {str(item) for item in candidate.surroundings.reached_by_own(by_calls=True)}
-        own = set(candidate.effects_of_file)
+        own = self.session.candidate.reach.certain
 
         def is_own(item: Capability) -> bool:
             of_class = self.of_copied_class and item.kind in OUTWARD
-            return item.kind in convicting and str(item) in own and (of_class or str(item) in reached)
+            return item.kind in convicting and (item in own or (of_class and item in self.certain))
 
         return [item for item in self.extra if item.kind in seen & CONVICTING or is_own(item)]
 

@@ -23,6 +23,7 @@ from codeguard.behavior.inputs.options import (
 )
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Parameter, parse_or_none, unparse
+from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.contract import (
@@ -50,7 +51,6 @@ from codeguard.behavior.verdict.effects import (
     ENVIRONMENT,
     FILES,
     Capability,
-    module_capabilities,
     observed_effects,
 )
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of

@@ -10,7 +10,6 @@ from codeguard.models import (
     CONVICTING,
     NOT_FULLY_READ,
     NOT_YET,
-    UNUSED,
     CheckReport,
     Chunk,
     ChunkKind,
@@ -138,15 +137,14 @@ class BehaviorSignal:
 
     def _reach(self, report: CheckReport, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence from the syntax alone, if nothing else is known: both source and sink of a leak."""
-        used = [effect for effect in report.effects if not effect.endswith(UNUSED)]
-        kinds = {effect.partition(":")[0] for effect in used}
+        kinds = {effect.partition(":")[0] for effect in report.effects}
         if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):
             return
         yield Evidence(
             signal=self.name,
             id="reach",
             penalty=context.weights["behavior.reach"],
-            reason=f"untested, and its text can use {'; '.join(used[:4])}",
+            reason=f"untested, and its text can use {'; '.join(report.effects[:4])}",
             severity=Severity.MEDIUM,
             confidence=Confidence.LOW,
             span=subject.chunk.span,
