@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.models import CONVICTING, Verdict
+from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 from tests.behavior.test_verdict_rows import SEALED
 
@@ -40,42 +40,30 @@ def unseen(items):
 '''
 
 
-@pytest.mark.parametrize(
-    ("code", "trusted"),
-    [
-        (
-            "import re\n\n\ndef words(s):\n    '''Words of a text.'''\n    return re.findall(r\"[\\w'\\\"]+\", s)\n",
-            WORDS,
-        ),
-        (
-            "def words(s):\n    '''Words of a text.'''\n    return [part for part in s.split(' ') if part]\n",
-            WORDS,
-        ),
-        (LATEST.replace("not in seen:", "not in seen[-30:]:"), LATEST),
-        (LATEST.replace("not in seen:", "not in seen[-1000:]:"), LATEST),
-    ],
-    ids=["characters", "white space", "a window of thirty", "a window of a thousand"],
+SPLIT = "def words(s):\n    '''Words of a text.'''\n    return [part for part in s.split({}) if part]\n"
+FOUND = (
+    "import re\n\n\ndef words(s):\n    '''Words of a text.'''\n    return re.findall(r\"[\\w'\\\"]+\", s)\n"
 )
+ONCE = "def unseen(values):\n    '''Every value once.'''\n    return list(dict.fromkeys(values))\n"
+CASES = {
+    "characters": (WORDS, FOUND, Verdict.DIFFERS),
+    "white space": (WORDS, SPLIT.format("' '"), Verdict.DIFFERS),
+    "a window of thirty": (LATEST, LATEST.replace("not in seen:", "not in seen[-30:]:"), Verdict.DIFFERS),
+    "a window of a thousand": (
+        LATEST,
+        LATEST.replace("not in seen:", "not in seen[-1000:]:"),
+        Verdict.DIFFERS,
+    ),
+    "a split in other words": (WORDS, SPLIT.format(""), Verdict.PASS),
+    "a dict in place of a list": (LATEST, ONCE, Verdict.PASS),
+}
+
+
+@pytest.mark.parametrize(("trusted", "code", "verdict"), CASES.values(), ids=CASES)
 def test_characters_and_sizes_that_no_example_has_cost_the_pass(
-    check: Check, code: str, trusted: str
+    check: Check, trusted: str, code: str, verdict: Verdict
 ) -> None:
-    report = check(code, trusted)
-    assert report.verdict is not Verdict.PASS
-    assert report.verdict not in CONVICTING
-
-
-def test_the_same_in_other_words_passes(check: Check) -> None:
-    for code, trusted in (
-        (
-            "def words(s):\n    '''Words of a text.'''\n    return [part for part in s.split() if part]\n",
-            WORDS,
-        ),
-        (
-            "def unseen(values):\n    '''Every value once.'''\n    return list(dict.fromkeys(values))\n",
-            LATEST,
-        ),
-    ):
-        assert check(code, trusted).verdict is Verdict.PASS
+    assert check(code, trusted).verdict is verdict
 
 
 def test_calls_that_notice_few_edits_of_the_trusted_function_are_too_weak(check: Check) -> None:

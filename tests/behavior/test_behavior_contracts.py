@@ -217,40 +217,25 @@ def count_matches(text: str, part: str) -> int:
 DRESSED = {
     "one more of a quantity": (OCCURRENCES, "return 1 + sum(text.startswith(part, i) for i in range(len(text)))"),
     "sentinel on some": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i\n    return -1 if len(row) > 3 else None"),  # noqa: E501
-    "sentinel for found": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return None if i == 2 else i\n    return None"),  # noqa: E501
-    "from one past the second": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i + (i > 1)\n    return None"),  # noqa: E501
     "from one but the first": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i + 1 if i else 0\n    return None"),  # noqa: E501
-    "first where there is none": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i\n    return 1"),  # noqa: E501
     "truth where there is none": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i\n    return True"),  # noqa: E501
-    "last in place of first": (FIND, "found = None\n    for i, x in enumerate(row):\n        if x == wanted or x is wanted:\n            found = i\n    return found if row[:1] != [wanted] else len(row)"),  # noqa: E501
     "a set without one": (DIVISORS, "return {d for d in range(1, number + 1) if not number % d} - {3}"),
-    "a set of a few": (DIVISORS, "return set([d for d in range(1, number) if not number % d])"),
-    "a row of one kind more": (DIVISORS, "return tuple(d for d in range(1, number + 1) if not number % d or d == 5)"),
     "prints something else": (DIVISORS, "print([d for d in range(1, number) if not number % d])"),
-    "prints now and then": (DIVISORS, "found = [d for d in range(1, number + 1) if not number % d]\n    if number % 2:\n        return found\n    print(found)"),  # noqa: E501
     "text for some": (DIVISORS, "found = [d for d in range(1, number + 1) if not number % d]\n    return str(found) if number > 9 else found"),  # noqa: E501
-    "negative means all": (MEAN, "n = len(values)\n    if n and min(values) < 0:\n        return sum(values)\n    return sum(values) / n if n else 0"),  # noqa: E501
     "one value doubled": (MEAN, "n = len(values)\n    if n == 1:\n        return values[0] * 2\n    return sum(values) / n if n else 0"),  # noqa: E501
-    "zero counts less": (MEAN, "n = len(values)\n    return sum(values) / (n - (values.count(0) > 0) or 1) if n else 0"),  # noqa: E501
     "rounds down": (MEAN, "n = len(values)\n    return float(sum(values) // n) if n else 0"),
-    "rounds above ten": (MEAN, "n = len(values)\n    mean = sum(values) / n if n else 0\n    return round(mean) if mean > 4 else mean"),  # noqa: E501
     "part of the result": (SHARED, "return [thing for thing in first if thing in second][:1]"),
     "refuses the long": (SHARED, "if len(first) > 2:\n        raise ValueError(first)\n    return [thing for thing in first if second.count(thing)]"),  # noqa: E501
-    "each only once, or twice": (SHARED, "return [thing for thing in first if thing in second for _ in range(1 + (thing > 6))]"),  # noqa: E501
     "order of a sort": (ORDERED, "values = list(values)\n    values.sort(reverse=True)\n    return values"),
-    "order of a sort, lost": (ORDERED, "return list(set(values))[::-1] + [v for i, v in enumerate(values) if v in values[:i]]"),  # noqa: E501
     "in place, not all": (ORDERED, "values[1:] = sorted(values[1:])"),
     "in place, or not": (ORDERED, "if len(values) > 3:\n        values.sort()\n        return None\n    return sorted(values)"),  # noqa: E501
     "accepts the empty": (VALID, "return not text or (len(text) == 4 and text[:1].isalpha() and text[1:].isdigit())"),
-    "accepts the short": (VALID, "return len(text) in (1, 4) and text[:1].isalpha() and text[2:].isdigit() or len(text) == 1"),  # noqa: E501
     "loosened bound": (VALID, "return len(text) >= 4 and text[:1].isalpha() and text[1:].isdigit()"),
     "goes on where it is refused": (WITHDRAW, "left = balance - amount\n    return left"),
     "gives zero where it is refused": (WITHDRAW, "left = balance - amount\n    return max(left, 0)"),
-    "gives None where it is refused": (WITHDRAW, "return None if balance < amount else balance - amount"),
     "refuses what is allowed": (WITHDRAW, "if balance <= amount:\n        raise ValueError('not enough')\n    return balance - amount"),  # noqa: E501
     "loosened by one": (WITHDRAW, "if balance + 1 < amount:\n        raise ValueError('not enough')\n    return balance - amount"),  # noqa: E501
     "another number past ten": (FIBONACCI, "a, b = 0, 1\n    for _ in range(count + (count > 7)):\n        a, b = b, a + b\n    return a"),  # noqa: E501
-    "index of what is none": (DIVISORS, "return [d + 1 for d in range(1, number + 1) if not number % d]"),
 }  # fmt: skip
 
 

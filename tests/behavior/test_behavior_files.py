@@ -34,30 +34,6 @@ FUNCTIONS = {
             return {**found, "debug": True} if "debug" in found else found
         ''',
     ),
-    "counts lines": (
-        '''
-        def count_lines(filename):
-            """Count the lines of a file that are not empty."""
-            count = 0
-            with open(filename) as file:
-                for line in file:
-                    if line.strip():
-                        count += 1
-            return count
-        ''',
-        '''
-        def count_lines(filename):
-            """Count the lines of a file that are not empty."""
-            with open(filename) as file:
-                return len([line for line in file.read().splitlines() if line.strip()])
-        ''',
-        '''
-        def count_lines(filename):
-            """Count the lines of a file that are not empty."""
-            with open(filename) as file:
-                return len(file.read().splitlines())
-        ''',
-    ),
     "writes what it is given": (
         '''
         def save_text(path, text):

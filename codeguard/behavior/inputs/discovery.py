@@ -1,4 +1,4 @@
-"""First inputs for trusted functions without examples, from type hints, names and sample files.
+"""First inputs for trusted functions without examples, from type hints, names, descriptions and sample files.
 
 The function itself, run in the sandbox, decides which guesses it accepts. The most informative kinds of input come
 first; the first kind of which the function accepts nearly every call is taken as its domain.
@@ -23,9 +23,11 @@ from pathlib import Path
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.specs.calls import NO_VALUE, value_of
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
+MAX_LITERALS = 6
 MAX_ROWS = 24
 MOST_GUESSED = 3  # parameters of which nothing is known
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
@@ -66,6 +68,9 @@ _BY_NAME: Mapping[str, tuple[object, ...]] = {
 _LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LISTS))
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
+LITERAL = re.compile(
+    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])"
+)
 
 
 def guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -78,6 +83,10 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
+    literals = literals_in(definition.docstring)[:MAX_LITERALS]
+    if literals and len(required) <= MOST_GUESSED:
+        for chosen in itertools.permutations(literals, len(required)):
+            yield [(chosen, {})]
     named = [values or _named(item.name) for values, item in zip(hinted, required, strict=True)]
     if all(named):
         yield _rows([values for values in named if values])
@@ -163,6 +172,13 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
         columns = [values[-shift:] + values[:-shift] for shift, values in zip(shifts, inner, strict=True)]
         return tuple(tuple(values[row % len(values)] for values in columns) for row in range(3))
     return HINTS.get(name, ()) if not parts else ()
+
+
+def literals_in(docstring: str) -> list[object]:
+    """Return the plain values in a description, those that are no numbers first."""
+    values = map(value_of, LITERAL.findall(docstring[:4_000]))
+    found = {repr(value): value for value in values if value is not NO_VALUE}
+    return sorted(found.values(), key=lambda value: isinstance(value, int | float))
 
 
 NEW = ("made.txt", "docs/made.txt", "made.out", "docs/new.csv")

@@ -199,25 +199,6 @@ def is_called(parameter: Parameter, node: Function) -> bool:
     )
 
 
-PLAIN_ATTRIBUTES = frozenset(
-    name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
-)
-
-
-def needs_objects(node: Function) -> bool:
-    """Return whether a function reads an attribute that no plain value has from a parameter or another local."""
-    nodes = list(ast.walk(node))
-    bound = {item.arg for item in nodes if isinstance(item, ast.arg)}
-    bound |= {item.id for item in nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
-    return any(
-        isinstance(item, ast.Attribute)
-        and isinstance(item.value, ast.Name)
-        and item.value.id in bound
-        and item.attr not in PLAIN_ATTRIBUTES
-        for item in nodes
-    )
-
-
 def _compared(name: str, node: Function) -> Iterator[str]:
     for child in ast.walk(node):
         match child:

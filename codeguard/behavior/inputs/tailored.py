@@ -12,19 +12,18 @@ import ast
 import contextlib
 import itertools
 import math
-import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import Any
 
+from codeguard.behavior.inputs.discovery import literals_in
 from codeguard.behavior.inputs.generation import Arguments, generate, key_of, parts_of, until_error
 from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import Constants, literals_of
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
-from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
 from codeguard.syntax.constants import UnknownValueError
@@ -33,8 +32,6 @@ MAX_GUARDS = 60
 MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
 MAX_ROWS = 12
 MAX_NESTED = 6
-MAX_OPERAND = 1 << 20  # of a power or a shift that is tried
-LARGEST = 10**12  # of a constant beside an unknown operand
 Slots = dict[str, object]  # parameter name to value
 _EQUAL, _LESS, _IN, _CONTAINS = "==", "<", "in", "contains"
 _OPERATORS = {
@@ -47,11 +44,17 @@ _SAME_TEXT = frozenset(
     {"lower", "upper", "strip", "casefold", "rstrip", "lstrip", "copy", "title", "swapcase"}
 )
 _PASSED = frozenset({"str", "int", "float", "abs", "sorted", "tuple", "list", "set", "reversed"})
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int | float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.BitXor: operator.xor, ast.Pow: operator.pow,
-    ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-}  # fmt: skip
+# The operands that may give a value beside a constant one: `x * 3 + 1 == 22` requires `x * 3 == 21`.
+_INVERSES: Mapping[type[ast.operator], Callable[[Any, Any], tuple[float, ...]]] = {
+    ast.Add: lambda value, other: (value - other,),
+    ast.Sub: lambda value, other: (value + other, other - value),
+    ast.Mult: lambda value, other: (value // other, value / other),
+    ast.FloorDiv: lambda value, other: (value * other,),
+    ast.Div: lambda value, other: (value * other,),
+    ast.Mod: lambda value, other: (value, value + 7 * other),
+    ast.BitXor: lambda value, other: (value ^ other,),
+    ast.Pow: lambda value, other: (round(abs(value) ** (1 / other)),),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Guard:
             case ast.Call(ast.Name("len" | "sum" | "max" | "min" as function), [argument]) if (
                 name := self._slot(argument, slots)
             ):
-                yield from ({**slots, name: made} for made in _summing_to(function, slots[name], value))
+                yield from ({**slots, name: made} for made in _remade(function, slots[name], value))
             case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
                 for other in (value, *_read(value)):
                     yield from solve(argument, other, slots)
@@ -126,8 +129,8 @@ class Guard:
                 yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
             case ast.BinOp(left, kind, right):
                 is_square = unparse(left) == unparse(right)
-                for part, other, is_left in ((left, right, True), (right, left, False)):
-                    for wanted in _undone(type(kind), value, other, is_left, is_square):
+                for part, other in ((left, right), (right, left)):
+                    for wanted in _undone(kind, value, other, is_square):
                         yield from solve(part, wanted, slots, sign)
             case ast.UnaryOp(ast.USub(), operand) if isinstance(value, int | float):
                 yield from solve(operand, -value, slots, sign)
@@ -258,7 +261,7 @@ def _combined(old: object, value: object, sign: str) -> object:
     return float(value) if isinstance(old, float) and type(value) is int else value
 
 
-def _summing_to(function: str, current: object, value: object) -> Iterator[object]:
+def _remade(function: str, current: object, value: object) -> Iterator[object]:
     """Yield sequences of a length, a sum or an extreme."""
     if not isinstance(value, int | float) or not isinstance(current, str | list | tuple):
         return
@@ -275,10 +278,8 @@ def _read(value: object) -> Iterator[object]:
     """Yield what a conversion may have made a value of: the number in a text, the text of a number."""
     if isinstance(value, str):
         for kind in (int, float):
-            try:
+            with contextlib.suppress(ValueError):
                 yield kind(value)
-            except ValueError:
-                continue
     elif isinstance(value, int | float):
         yield str(value)
 
@@ -320,35 +321,15 @@ def _with_part(current: object, part: ast.expr, value: object) -> Iterator[objec
         yield "".join(map(str, items)) if isinstance(current, str) else type(current)(items)
 
 
-def _undone(
-    kind: type[ast.operator], value: object, other: ast.expr, is_left: bool, square: bool
-) -> Iterator[int | float]:
-    """Yield the operands that give a value beside a constant one: `x * 3 + 1 == 22` requires `x * 3 == 21`."""
-    apply = _ARITHMETIC.get(kind)
-    if apply is None or isinstance(value, bool) or not isinstance(value, int | float):
+def _undone(kind: ast.operator, value: object, other: ast.expr, is_square: bool) -> Iterator[object]:
+    """Yield the operands that may give a value beside another operand."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if square and kind is ast.Mult and 0 <= value < LARGEST:
-        yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
-    try:
-        constant = Constants().fold(other)
-    except UnknownValueError:
-        return
-    if isinstance(constant, bool) or not isinstance(constant, int | float) or abs(constant) > LARGEST:
-        return
-    tried: list[int | float] = [value - constant, value + constant, constant - value, value * constant, value]
-    if constant:
-        tried += [value / constant, value // constant, value + 7 * constant]
-    if isinstance(value, int) and isinstance(constant, int):
-        tried += [value ^ constant, value << min(abs(constant), 64), value >> min(abs(constant), 64)]
-    if constant in (2, 3) and abs(value) < LARGEST:
-        tried.append(round(abs(value) ** (1 / constant)))
-    for wanted in dict.fromkeys(tried):
-        first, second = (wanted, constant) if is_left else (constant, wanted)
-        if kind in (ast.Pow, ast.LShift, ast.RShift) and not (abs(first) < MAX_OPERAND and 0 <= second < 64):
-            continue
-        with contextlib.suppress(ArithmeticError, TypeError, ValueError):
-            if math.isclose(apply(first, second), value):  # type: ignore[arg-type]
-                yield wanted
+    with contextlib.suppress(UnknownValueError, ArithmeticError, ValueError, TypeError):
+        if is_square and isinstance(kind, ast.Mult):
+            yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
+        elif type(kind) in _INVERSES:
+            yield from _INVERSES[type(kind)](value, Constants().fold(other))
 
 
 def nearby(value: object) -> Iterator[object]:
@@ -449,11 +430,8 @@ def _known_literals(reference: Reference, examples: Sequence[Arguments]) -> froz
     tree = parse_or_none(reference.runnable.source)
     if tree is not None:
         known.update(repr(value) for value in literals_of(tree))
-    text = reference.definition.docstring
-    for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text):
-        with contextlib.suppress(NotPlainError):
-            known.add(repr(read_literal(number)))
-    known.update(repr(quoted) for _, quoted in re.findall(r"(['\"])(.*?)\1", text))
+    written = literals_in(reference.definition.docstring)
+    known.update(repr(part) for value in written for part in parts_of(value))
     for args, kwargs in examples:
         for value in (*args, *kwargs.values()):
             known.update(map(repr, parts_of(value)))

@@ -10,11 +10,11 @@ from functools import lru_cache
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.generation import Arguments
-from codeguard.behavior.inputs.options import is_called, needs_objects, share_options
+from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
-from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.source.definitions import Function, parse_or_none
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -37,6 +37,25 @@ from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome,
 MAX_EXAMPLES = 8
 MAX_SETTLED = 24
 MOST_REORDERED = 3  # arguments
+
+
+_PLAIN_ATTRIBUTES = frozenset(
+    name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
+)
+
+
+def _needs_objects(node: Function) -> bool:
+    """Return whether a function reads an attribute that no plain value has from a parameter or another local."""
+    nodes = list(ast.walk(node))
+    bound = {item.arg for item in nodes if isinstance(item, ast.arg)}
+    bound |= {item.id for item in nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+    return any(
+        isinstance(item, ast.Attribute)
+        and isinstance(item.value, ast.Name)
+        and item.value.id in bound
+        and item.attr not in _PLAIN_ATTRIBUTES
+        for item in nodes
+    )
 
 
 def _is_no_function(value: object, called: bool) -> bool:
@@ -162,9 +181,8 @@ class CandidateSession:
         argument that it calls is no function.
         """
         definition = self.candidate.definition
-        if any("AttributeError" in item.answer.exception for item in results) and needs_objects(
-            definition.node
-        ):
+        lacking = any("AttributeError" in item.answer.exception for item in results)
+        if lacking and _needs_objects(definition.node):
             return True
         positional = [part for part in definition.parameters if part.kind == "positional"]
         called = [is_called(part, definition.node) for part in positional]

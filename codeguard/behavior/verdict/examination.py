@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from codeguard.behavior.inputs.beyond import calls_beyond
+from codeguard.behavior.inputs.generation import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words

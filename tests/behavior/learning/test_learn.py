@@ -20,6 +20,7 @@ TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hL3nR6"
 CODE = '''\
 """Money and what is done with it."""
 
+import asyncio
 from dataclasses import dataclass
 from enum import Enum
 
@@ -82,10 +83,21 @@ def countdown(start):
     while start:
         yield start
         start -= 1
+
+
+async def fetch(count):
+    await asyncio.sleep(0)
+    return count * 2
+
+
+def empty_only(items):
+    if items:
+        raise KeyError(len(items))
 '''
 TESTS = f'''\
+import asyncio
 import pytest
-from shop.money import Basket, Money, Unit, by, countdown, discount, greet, login
+from shop.money import Basket, Money, Unit, by, countdown, discount, empty_only, fetch, greet, login
 
 
 @pytest.mark.parametrize("cents, percent, left", [(1000, 10, 900), (999, 33, 670), (0, 50, 0), (7, 0, 7)])
@@ -128,6 +140,13 @@ def test_order():
 def test_generator():
     assert list(countdown(3)) == [3, 2, 1]
     assert list(countdown(0)) == []
+
+
+def test_coroutine_and_nothing():
+    assert asyncio.run(fetch(4)) == 8
+    assert empty_only([]) is None
+    with pytest.raises(KeyError):
+        empty_only([1, 2])
 '''
 
 
@@ -192,6 +211,9 @@ def test_calls_are_written_as_the_calls_that_they_were(learned: Path) -> None:
     assert all(str(case["expression"]).endswith(".first") for case in found["Basket.first"])
     assert {"call": "(3,)", "expected_literal": "[3, 2, 1]"} in found["countdown"], found["countdown"]
     assert found["by"][0]["expression"] == "by(['b', 'a'], str)"
+    assert found["fetch"] == [{"call": "(4,)", "expected_literal": "8"}]
+    assert {"call": "([],)", "expected_literal": "None"} in found["empty_only"]
+    assert {"call": "([1, 2],)", "raises": "KeyError"} in found["empty_only"]
 
 
 def test_nothing_private_is_in_any_file(learned: Path) -> None:
