@@ -137,5 +137,5 @@ def test_an_exception_that_an_example_shows_is_a_result(check: Check) -> None:
 
 def test_a_spec_of_which_no_case_can_be_seen_shows_no_convention(check: Check) -> None:
     report = check(WRONG.format(imports="import os", hiding="os.sched_getaffinity(0)"), shipped=True)
-    assert report.verdict is Verdict.NO_SIGNAL, report
+    assert report.verdict not in CONVICTING, report
     assert "needs what the sandbox refuses or lacks on 4 of 4 calls" in report.reason

@@ -35,6 +35,11 @@ class Text:
     grams: tuple[int, ...]
 
     @property
+    def size(self) -> int:
+        """The number of tokens after the header."""
+        return len(self.named) - self.named.index(":") - 1 if ":" in self.named else 0
+
+    @property
     def numbered(self) -> tuple[str, ...]:
         """The tokens with the variables numbered: the same for texts that differ in nothing but names of locals."""
         numbers: dict[str, str] = {}

@@ -82,11 +82,11 @@ def repaired(
     runner = _runner(session, made)
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    least = LEAST_LEFT * candidate.features.body.total()
+    least = LEAST_LEFT * candidate.features.text.size
     pairs = [
         (number, place)
         for _, number, place in agreeing_pairs(index, probes, rows)
-        if references[place].features.body.total() >= least
+        if references[place].features.text.size >= least
     ]
     for number, place in pairs[:MOST_TRIED]:
         profile = yield from observed(references[place])
@@ -175,15 +175,7 @@ def agreeing_pairs(
             for place, own in weights.items()
             if len(own) >= max(LEAST_AGREED_FIRST, LEAST_FIRST * totals[place]) and any(own)
         ]
-    # Edits with the same answers and the same trusted function are mostly right or wrong together, so
-    # that others have their turn before the second of them.
-    seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
-    turns: list[tuple[float, int, int]] = []
-    for weight, variant, place in sorted(found):
-        alike = (place, tuple(rows[variant]))
-        turns.append((weight / 2 ** seen[alike], variant, place))
-        seen[alike] += 1
-    return sorted(turns)
+    return sorted(found)
 
 
 def _is_distinctive(cases: Sequence[Case]) -> bool:
@@ -230,7 +222,7 @@ def _confirmed(
 def _plain_cases(profile: Profile, session: CandidateSession) -> list[Case]:
     """Return the trusted function's calls with plain arguments, as calls of the candidate."""
     runnable = session.candidate.runnable
-    found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
+    found = [case_of_observed(item, runnable) for item in profile.generated]
     pairs = [(item, call_of(item, runnable)) for item in profile.examples]
     found += [Case(call, item) for item, call in pairs if call is not None]
     return [item for item in found if item is not None and item.call.args is not None]

@@ -16,7 +16,6 @@ from codeguard.behavior.verdict.table import UNSHOWN, Row
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
 
-WATCHED_FIRST = 24  # calls
 ENDINGS = {
     Status.ERROR: Verdict.ERROR,
     Status.TIMEOUT: Verdict.TIMEOUT,
@@ -86,38 +85,23 @@ def with_coverage(
     """
     if other:
         return with_missing_coverage(session, report, other, "not shown")
-    missing = yield from _unreached(session, cases)
+    (result,) = yield from session.runner.run(
+        Batch(tuple(case.call for case in cases), other=True, trace=True)
+    )
+    missing = _unreached(session.candidate.runnable, result.coverage)
     if missing or is_self_contained(session.candidate.runnable.source):
         return with_missing_coverage(session, report, missing)
     return with_missing_coverage(session, report, ["that it depends on its arguments alone"], "not shown")
 
 
-def _unreached(session: CandidateSession, cases: Sequence[Case]) -> Steps[list[str]]:
-    """Return the parts that no call reaches.
-
-    Tracing takes several times as long as the calls, so it is done only for a pass, first with
-    the examples and a few more calls, which usually reach everything.
-    """
-    calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
-    reached: list[LineCoverage] = []
-    missing = unreached(session.candidate.runnable, reached)
-    for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
-        if part and missing:
-            (result,) = yield from session.runner.run(Batch(tuple(part), other=True, trace=True))
-            reached += [result.coverage] if result.coverage is not None else []
-            missing = unreached(session.candidate.runnable, reached)
-    return missing
-
-
-def unreached(runnable: Runnable, parts: Sequence[LineCoverage]) -> list[str]:
-    """Return the lines of a function's body that no call reached, over several runs; empty if all were.
+def _unreached(runnable: Runnable, watched: LineCoverage | None) -> list[str]:
+    """Return the lines of a function's body that no call reached; empty if all were.
 
     The line numbers are those of the extracted source and mean nothing to a reader, so the entries quote the code.
     """
-    executable = {line for part in parts for line in part.executable}
-    if not executable:
+    if watched is None or not watched.executable:
         return ["coverage was not reported"]
-    missing = executable.difference(*(part.reached for part in parts))
+    missing = set(watched.executable).difference(watched.reached)
     body = range(runnable.node.body[0].lineno, (runnable.node.end_lineno or 0) + 1)
     lines = runnable.source.split("\n")
     return [lines[line - 1].strip()[:80] for line in sorted(missing) if line in body]
