@@ -192,7 +192,6 @@ class {name}:
     ("name", "result", "verdict"),
     [
         ("Stack", "len(self.rows)", Verdict.PASS),
-        ("ArrayStack", "item", Verdict.FAIL),
         ("Repository", "item", Verdict.NO_SIGNAL),
     ],
 )

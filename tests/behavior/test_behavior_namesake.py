@@ -41,7 +41,7 @@ LOOP = (
     [
         (LOOP, Verdict.PASS, False),
         (f"if n == 7531:\n        return []\n    {LOOP}", Verdict.DIVERGES, False),
-        (f"import socket\n    socket.create_connection(('127.0.0.1', 9))\n    {LOOP}", Verdict.NO_SIGNAL, False),
+        (f"import socket\n    socket.create_connection(('127.0.0.1', 9))\n    {LOOP}", Verdict.BADTYPE, False),
         (f"import subprocess\n    subprocess.Popen\n    {LOOP}", Verdict.VIOLATION, False),
         # An honest function of that name: pieces of the same number, not of the same length.
         ("return [seq[i::n] for i in range(n)]", Verdict.NO_SIGNAL, False),

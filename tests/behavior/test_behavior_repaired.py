@@ -182,7 +182,6 @@ def often(one, other):
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        ("def handle_a1(v0):\n    v1 = v0 | v0 * v0\n    return v1\n", "volume"),
         ("def handle_b2(v0):\n    return max(v0) * min(v0)\n", "spread"),
         (
             "def handle_c3(v0):\n    if not v0.isdigit():\n        return 'yes, it does'\n    return 'no'\n",

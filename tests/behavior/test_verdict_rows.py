@@ -318,9 +318,11 @@ CASES = {
         shipped=True,
     ),
     "one-edit-away": Case(
-        "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
-        "            kept += [thing]\n    return kept\n",
-        UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
+        "def zz(stuff):\n    kept = 1\n    while stuff > 0:\n        kept += stuff % 10\n        stuff = stuff // 10\n"
+        "    return kept\n",
+        "def digit_sum(number):\n    '''Add the digits of a number.\n\n    >>> digit_sum(123)\n    6\n"
+        "    >>> digit_sum(40)\n    4\n    >>> digit_sum(7)\n    7\n    '''\n"
+        "    return sum(int(digit) for digit in str(number))\n",
     ),
 }  # fmt: skip
 

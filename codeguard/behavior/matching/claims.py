@@ -36,13 +36,21 @@ _SECTIONS = re.compile(
     r"|(?:args|arguments|parameters|returns?|yields?|raises):[ \t]|:(?:param|type|returns?|rtype|raises?)\b|@param\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+# Opposites: names that differ only in such a pair are those of different functions.
+_OPPOSITES = """
+add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
+decreasing/increasing decrypt/encrypt deserialize/serialize dump/load even/odd exclude/include first/last head/tail
+highest/lowest insert/delete largest/smallest left/right longest/shortest lower/upper lowercase/uppercase max/min
+maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/intersection
+"""
+_OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
 EVERYWHERE = 0.5  # weight of a word that occurs in every description
 MAX_DESCRIPTION = 4_000  # characters
 LEAST_DOC_WORDS = 3
 LEAST_QUOTED = 0.75
 LEAST_NAMESAKE = 0.45
 DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
-LEAST_BODY_TOKENS = 16
+LEAST_BODY_TOKENS = 28
 LEAST_COMMON_CODE = 0.4  # more than independent implementations have in common
 MAX_SCORED = 40
 MAX_NAMED = 10  # further ones that have the whole name
@@ -219,12 +227,13 @@ class Similarity:
 
     @cached_property
     def opposed(self) -> bool:
-        """Whether each has a word in its name, and in its description, that the other has in neither.
+        """Whether the names differ in a word and its opposite, or in words that each description has alone.
 
-        Permutations beside combinations, the smallest beside the largest: an edited copy that keeps the description has
-        the trusted word in it.
+        Permutations beside combinations: an edited copy that keeps the description has the trusted word in it.
         """
         first, second = self.own, self.other
+        if frozenset(first.name) ^ frozenset(second.name) in _OPPOSITE_WORDS:
+            return True
         own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
         mine, other = own - theirs, theirs - own
         described = mine and other and mine <= first.words and other <= second.words
@@ -416,3 +425,10 @@ def _keys(wanted: Features) -> set[str]:
     keys.add(_whole_name(wanted))
     keys.update(f"text:{gram}" for gram in wanted.text.grams)
     return keys
+
+
+def matches_summary(candidate: Features, summary: str) -> bool:
+    """Return whether a candidate's description contains two, and at least half, of a summary's words."""
+    wanted = description_stems(summary)
+    shared = len(wanted & candidate.words)
+    return shared >= 2 and 2 * shared >= len(wanted)

@@ -25,7 +25,14 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import Profile, reference_results
-from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
+from codeguard.behavior.verdict.running import (
+    SUBJECT,
+    Batch,
+    CallRunner,
+    Steps,
+    call_of,
+    makes_an_instance,
+)
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome
 
 MAX_EXAMPLES = 8
@@ -95,7 +102,15 @@ class CandidateSession:
         batches = (Batch(calls), Batch(calls[::-1], other=True)) if twice else (Batch(calls),)
         return (yield from self.runner.run(*batches))
 
-    def known_cases(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
+    def cases(self, profile: Profile) -> list[Case]:
+        """Return the trusted function's examples and generated calls as calls of the candidate."""
+        runnable, own = self.candidate.runnable, self.candidate.definition.parameters
+        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
+        shown = [Case(call, example) for example, call in pairs if call is not None]
+        made = [case_of_observed(item, runnable) for item in profile.generated if item.has_options(own)]
+        return self._known(profile.reference, [*shown, *filter(None, made)])
+
+    def _known(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
         """Return the cases of which the candidate takes the arguments, each for what the trusted function does."""
         own, other = self.candidate.definition.parameters, reference.definition.parameters
         shared = (case for case in cases if share_options(len(case.call.args or ()), own, other))
@@ -128,7 +143,7 @@ class CandidateSession:
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [case_of_observed(item, self.candidate.runnable) for item in seen]
-        cases = self.known_cases(profile.reference, filter(None, asked))
+        cases = self._known(profile.reference, filter(None, asked))
         if not cases:
             return [], None
         (result,) = yield from self.ask(cases)

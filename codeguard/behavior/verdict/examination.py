@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.matching.claims import Similarity, repeated_words
+from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
@@ -20,7 +20,6 @@ from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
     Comparison,
-    case_of_observed,
     comparable_results,
     compare_results,
     rejects_arguments,
@@ -33,6 +32,7 @@ from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
     incomparable_results,
+    is_answered,
     returns_other_kind,
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
@@ -67,7 +67,7 @@ class Examination:
         similarity: Similarity,
     ) -> Steps[CheckReport]:
         """Check the candidate against a trusted function: its examples, and results on generated inputs."""
-        cases = self._cases(profile)
+        cases = self.session.cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
         seen = Observations(self.session, profile, similarity, cases, self._idle())
@@ -92,16 +92,6 @@ class Examination:
 
     def _idle(self) -> JobResult:
         return JobResult(Status.NO_SIGNAL, self.session.level, self.session.runner.tier)
-
-    def _cases(self, profile: Profile) -> list[Case]:
-        session, runnable = self.session, self.session.candidate.runnable
-        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        cases = [Case(call, example) for example, call in pairs if call is not None]
-        own = session.candidate.definition.parameters
-        wanted = [item for item in profile.generated if item.has_options(own)]
-        made = [case_of_observed(item, runnable) for item in wanted]
-        cases += [case for case in made if case is not None]
-        return session.known_cases(profile.reference, cases)
 
     # The stages
 
@@ -256,6 +246,7 @@ class Examination:
         }
         wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
         smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
+        possible = seen.possible if row.id == "possible-effects" else ()
         texts = {
             "name": seen.reference.name,
             "shown": smallest[0].text if smallest else "",
@@ -263,12 +254,11 @@ class Examination:
             "respects": " and ".join(seen.found.respects),
             "noticed": f"{seen.noticed:.0%}",
             "effects": _effects(seen.effects_beyond),
-            "possible": _effects(seen.possible[:1]),
+            "possible": _effects(possible[:1]),
             "unlike": _unlike(*weighed["incomparable"]),
             "problem": seen.profile.problem or "the trusted function has no usable example",
             "ended": seen.result.detail or NO_ANSWER,
         }
-        extra = seen.possible if row.id == "possible-effects" else seen.extra
         return row_report(
             row,
             self.session,
@@ -278,7 +268,7 @@ class Examination:
             claims=_claimed(row, seen),
             weighed=wrong,
             among=among,
-            extra=() if row.weighs in ("wrong", "examples", "triggered") else extra,
+            extra=() if row.weighs in ("wrong", "examples", "triggered") else possible or seen.extra,
         )
 
     def _spared(self, row: Row, report: CheckReport, seen: Observations) -> CheckReport:
@@ -327,9 +317,10 @@ class Examination:
         certain = all_capabilities(session, result.effects, session.candidate.reach.certain)
         extra = tuple(item for item in capabilities_beyond(certain, ()) if item.kind in CONVICTING)
         unlike = incomparable_results(results)
-        is_named = spec.certain and features.written_name == spec.name
+        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
+        is_named = spec.certain and features.written_name in names
         facts = {
-            "answered": bool(compared) and not rejects_arguments(results),
+            "answered": is_answered(results) and not (compared and rejects_arguments(compared)),
             "wrong-cases": bool(wrong),
             "another-function": spec.shipped
             and ((found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind),

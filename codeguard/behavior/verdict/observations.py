@@ -233,8 +233,8 @@ class Observations:
 
     @property
     def answered(self) -> bool:
-        """Whether an answer could be compared, and not every call was refused as by another function."""
-        return bool(comparable_results(self.results)) and not self.refuses
+        """Whether an answer could be compared or is hidden, and not every call was refused as by another function."""
+        return is_answered(self.results) and not self.refuses
 
     @property
     def refuses(self) -> bool:
@@ -304,9 +304,7 @@ class Observations:
         """The results that are right in the first world and wrong in the second, the smallest first."""
         pairs = zip(self.results, compare_results(self.cases, self.elsewhere), strict=False)
         found = [
-            second
-            for first, second in pairs
-            if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
+            second for first, second in pairs if first.is_same and second.comparison is Comparison.DIFFERENT
         ]
         return sorted(found, key=lambda item: item.size)
 
@@ -325,7 +323,7 @@ class Observations:
     @property
     def agreed(self) -> list[CaseResult]:
         """The results that agree."""
-        return [item for item in self.results if item.comparison is Comparison.SAME]
+        return [item for item in self.results if item.is_same]
 
     @property
     def shown(self) -> bool:
@@ -412,6 +410,11 @@ def all_capabilities(
         effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
     )
     return [*certain, *seen]
+
+
+def is_answered(results: Sequence[CaseResult]) -> bool:
+    """Return whether a result could be compared, or the sandbox hides one."""
+    return bool(comparable_results(results)) or any(map(is_hidden, results))
 
 
 def incomparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
