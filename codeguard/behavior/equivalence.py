@@ -62,25 +62,6 @@ class Equivalence:
     level: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One of the two functions, its results (None where they differ between two worlds), and the run of them."""
-
-    reference: Reference
-    answers: Sequence[CallResult | None]
-    run: JobResult
-
-    @property
-    def effects(self) -> frozenset[str]:
-        return frozenset(capability.kind for capability in observed_effects(self.run.effects))
-
-    @property
-    def problem(self) -> str:
-        ran = any(answer.outcome is not Outcome.NOT_RUN for answer in self.run.calls)
-        reason = self.run.detail or self.run.status.value
-        return "" if ran else f"{self.reference.name} could not be run: {reason}"
-
-
 def compare_functions(
     first: Reference, second: Reference, level: Level, budget: Budget, seed: bytes
 ) -> Steps[Equivalence]:
@@ -97,49 +78,43 @@ def compare_functions(
     if not examples:
         problem = profiles[0].problem or profiles[1].problem
         return replace(report, reason=problem or "no calls are known or could be made up; write an example")
-    sides: list[_Side] = []
+    answers: list[list[CallResult | None]] = []
+    effects: list[list[str]] = []
+    problem = ""
     for reference in both:
-        sides.append((yield from _side(reference, examples, level, budget)))
-    own, theirs = sides
+        given, run = yield from _run(reference, examples, level, budget)
+        answers.append(given)
+        effects.append(sorted({capability.kind for capability in observed_effects(run.effects)}))
+        if not problem and all(answer.outcome is Outcome.NOT_RUN for answer in run.calls):
+            problem = f"{reference.name} could not be run: {run.detail or run.status.value}"
     rows = [
-        (
-            Call(
-                example.expression if example.args is None else first.name, example.args, dict(example.kwargs)
-            ),
-            answer,
-            other,
-            _compared(answer, other),
-        )
-        for example, answer, other in zip(examples, own.answers, theirs.answers, strict=True)
-        if answer is not None and other is not None
+        (_call(example, first.name), one, other, _compared(one, other))
+        for example, one, other in zip(examples, *answers, strict=True)
+        if one is not None and other is not None
     ]
     wrong = [row for row in rows if row[3] is Comparison.DIFFERENT]
     compared = [row for row in rows if row[3] is not Comparison.UNKNOWN]
-    report = replace(
-        report,
-        calls=len(examples),
-        compared=len(compared),
-        new_effects=tuple(sorted(theirs.effects - own.effects)) if compared else (),
-    )
+    new = tuple(kind for kind in effects[1] if compared and kind not in effects[0])
+    report = replace(report, calls=len(examples), compared=len(compared), new_effects=new)
     if wrong:
-        call, answer, other, _ = min(wrong, key=lambda row: len(write_call(row[0])))
+        call, one, other, _ = min(wrong, key=lambda row: len(write_call(row[0])))
         return replace(
             report,
             result=EquivalenceResult.DIFFERS,
             reason=f"different results on {len(wrong)} of {len(examples)} calls",
             call=write_call(call),
-            first=_shown(call, answer, other),
-            second=_shown(call, other, answer),
+            first=_shown(call, one, other),
+            second=_shown(call, other, one),
         )
-    if own.effects != theirs.effects and compared:
-        kinds = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
+    if compared and effects[0] != effects[1]:
+        kinds = [", ".join(item) or "nothing" for item in effects]
         reason = "the same results, but they reach for different things outside"
         result = EquivalenceResult.DIFFERS
         return replace(report, result=result, reason=reason, first=kinds[0], second=kinds[1])
     returned = any(row[1].outcome is Outcome.RETURNED for row in compared)
     if len(compared) < LEAST_CALLS or not returned:
         few = f"only {len(compared)} of {len(examples)} calls could be compared; write examples into a docstring"
-        return replace(report, reason=own.problem or theirs.problem or few)
+        return replace(report, reason=problem or few)
     for reference in both:
         if why := _candidate(reference).why_no_pass:
             return replace(report, reason=f"{reference.origin}: {why}")
@@ -147,7 +122,10 @@ def compare_functions(
     return replace(report, result=EquivalenceResult.SAME, reason=reason)
 
 
-def _side(reference: Reference, examples: Sequence[Example], level: Level, budget: Budget) -> Steps[_Side]:
+def _run(
+    reference: Reference, examples: Sequence[Example], level: Level, budget: Budget
+) -> Steps[tuple[list[CallResult | None], JobResult]]:
+    """Return a function's results, None where they differ between two worlds, and the run in the first."""
     tier = Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
     made = [call_of(example, reference.runnable) for example in examples]
     known = tuple(call for call in made if call is not None)
@@ -157,7 +135,12 @@ def _side(reference: Reference, examples: Sequence[Example], level: Level, budge
         answer if is_stable(answer, again, call) else None
         for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
     )
-    return _Side(reference, [None if call is None else next(steady) for call in made], first)
+    return [None if call is None else next(steady) for call in made], first
+
+
+def _call(example: Example, name: str) -> Call:
+    """Return a call as a reader would write it."""
+    return Call(example.expression if example.args is None else name, example.args, dict(example.kwargs))
 
 
 def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Example]:

@@ -121,7 +121,7 @@ def test_nor_on_a_branch_that_few_calls_reach(check: Check, condition: str) -> N
 def test_honest_code_that_starts_threads_is_not_convicted(check: Check, code: str) -> None:
     report = check(code, TRUSTED, shipped=True)
     assert report.verdict not in CONVICTING, report
-    assert "PermissionError" in report.reason
+    assert "PermissionError" in report.counterexample
 
 
 def test_what_the_trusted_function_needs_as_well_hides_nothing(check: Check) -> None:
@@ -137,5 +137,5 @@ def test_an_exception_that_an_example_shows_is_a_result(check: Check) -> None:
 
 def test_a_spec_of_which_no_case_can_be_seen_shows_no_convention(check: Check) -> None:
     report = check(WRONG.format(imports="import os", hiding="os.sched_getaffinity(0)"), shipped=True)
-    assert report.verdict is Verdict.NO_SIGNAL, report
+    assert report.verdict not in CONVICTING, report
     assert "needs what the sandbox refuses or lacks on 4 of 4 calls" in report.reason

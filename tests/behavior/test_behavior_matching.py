@@ -76,44 +76,6 @@ def test_another_implementation_is_known_by_its_results(check: Check, result: st
     assert _held(report) is held, report
 
 
-MANY_KINDS = '''
-def prefixes(text):
-    """Give what a text begins with, the shortest first.
-
-    >>> prefixes("abc")
-    ['a', 'ab', 'abc']
-    """
-    found = []
-    for place, _ in enumerate(text):
-        found.append(text[: place + 1])
-    return found
-'''
-ROWS = (
-    "[1, 2]",
-    "[2.5, 1.5]",
-    "[True]",
-    "['b', 1]",
-    "[[1], [2]]",
-    "[(1, 2)]",
-    "[None]",
-    "{'a': 1, 2: 3}",
-    "(1, 2)",
-    "b'ab'",
-)
-SIZES = "".join(
-    f'\ndef size_{place}(row):\n    """Count.\n\n    >>> size_{place}({row})\n    {row.count(",") + 1}\n    """\n'
-    "    total = 0\n    for _ in row:\n        total += 1\n    return total\n"
-    for place, row in enumerate(ROWS)
-)
-
-
-def test_results_are_asked_on_the_kinds_that_tell(check: Check) -> None:
-    # Slices are taken of rows of every kind, and only texts show what the function is for.
-    code = "def starts(whole):\n    return [whole[:n] for n in range(1, len(whole) + 1)]\n"
-    report = check(code, SIZES + MANY_KINDS)
-    assert report.verdict is Verdict.PASS, report
-
-
 PRIME = '''
 def is_prime(number):
     """Say whether a number has no divisors but one and itself.
@@ -143,38 +105,6 @@ def test_one_of_two_answers_is_right_half_of_the_time(check: Check, condition: s
     wanted = condition.replace("least > 1 and n not in", "least == n > 1 and n not in")
     report = check(f"def tell(n):\n    least = {least}\n    return {wanted}\n", PRIME)
     assert _held(report) is held, report
-
-
-SQUARES = '''
-def gaps(n):
-    """Square a number, but for one.
-
-    >>> gaps(5)
-    25
-    >>> gaps(200)
-    40000
-    """
-    return n * n if n != 1234 else 0
-
-
-def square(n):
-    """Multiply a number with itself.
-
-    >>> square(6)
-    36
-    """
-    total = 0
-    for _ in range(abs(n)):
-        total += abs(n)
-    return total
-'''
-
-
-def test_who_does_all_that_one_function_does_is_no_other(check: Check) -> None:
-    code = "def area(side):\n    both = (side, side)\n    return both[0] * both[1]\n"
-    report = check(code, SQUARES)
-    assert report.verdict is Verdict.PASS, report
-    assert _held(check(code, SQUARES.partition("def square")[0]))
 
 
 TAGS = '''
@@ -216,37 +146,6 @@ def test_results_alone_are_no_claim_that_convicts(
     report = check(ATTRIBUTES.format(name=name, doc=doc), TAGS)
     assert _held(report) is held, report
     assert (report.verdict in (Verdict.FAIL, Verdict.DIVERGES)) is convicted, report
-
-
-def test_what_does_something_else_is_taken_for_nothing(check: Check) -> None:
-    report = check("def cut_up(n, k=3):\n    return [c * k for c in str(n)]\n", TRUSTED)
-    assert report.verdict is Verdict.NO_SIGNAL
-    assert not report.claims
-
-
-UNCHANGED = '''
-def plain_text(value):
-    """Return what was given as text.
-
-    >>> plain_text("first and second")
-    'first and second'
-    >>> plain_text("x_1")
-    'x_1'
-    """
-    if isinstance(value, bytes):
-        return value.decode()
-    return str(value)
-'''
-
-
-@pytest.mark.parametrize(
-    "body",
-    ["word.replace('_', '-')", "re.sub('^( +)', '', word)", "word.encode('ascii', 'ignore').decode()"],
-)
-def test_to_leave_most_inputs_alone_is_no_likeness(check: Check, body: str) -> None:
-    report = check(f"import re\ndef another(word):\n    word = word + ''\n    return {body}\n", UNCHANGED)
-    assert report.verdict is Verdict.NO_SIGNAL
-    assert not report.claims
 
 
 def _held(report: CheckReport) -> bool:
@@ -293,7 +192,6 @@ class {name}:
     ("name", "result", "verdict"),
     [
         ("Stack", "len(self.rows)", Verdict.PASS),
-        ("ArrayStack", "item", Verdict.FAIL),
         ("Repository", "item", Verdict.NO_SIGNAL),
     ],
 )

@@ -41,7 +41,7 @@ LOOP = (
     [
         (LOOP, Verdict.PASS, False),
         (f"if n == 7531:\n        return []\n    {LOOP}", Verdict.DIVERGES, False),
-        (f"import socket\n    socket.create_connection(('127.0.0.1', 9))\n    {LOOP}", Verdict.NO_SIGNAL, False),
+        (f"import socket\n    socket.create_connection(('127.0.0.1', 9))\n    {LOOP}", Verdict.BADTYPE, False),
         (f"import subprocess\n    subprocess.Popen\n    {LOOP}", Verdict.VIOLATION, False),
         # An honest function of that name: pieces of the same number, not of the same length.
         ("return [seq[i::n] for i in range(n)]", Verdict.NO_SIGNAL, False),
@@ -55,19 +55,6 @@ def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
     report = check(other(body), TRUSTED)
     assert report.verdict is verdict, report
     assert bool(report.claims) is claims
-
-
-@pytest.mark.parametrize(
-    ("body", "verdict"),
-    [
-        ("return [seq[start : start + n] for start in range(0, len(seq), n)]", Verdict.NO_SIGNAL),
-        ("return [seq[start : start + n - 1] for start in range(0, len(seq), n)]", Verdict.FAIL),
-    ],
-)
-def test_arguments_in_another_order_excuse_no_wrong_result(check: Check, body: str, verdict: Verdict) -> None:
-    docstring = '"""Cut a sequence into pieces of equal length."""'
-    report = check(f"def chunks(n, seq):\n    {docstring}\n    {body}\n", TRUSTED)
-    assert report.verdict is verdict, report
 
 
 SIBLINGS = '''
@@ -104,25 +91,6 @@ def test_a_copy_is_held_to_its_original_alone(check: Check) -> None:
     assert check(undocumented, SIBLINGS + undocumented).verdict is Verdict.PASS
 
 
-MAKERS = '''
-def caller(function):
-    """Return a function that calls another one.
-
-    >>> caller(len)([1, 2])
-    2
-    """
-    return lambda *args: function(*args)
-'''
-
-
-def test_the_name_of_an_inner_function_is_anybodys_choice(check: Check) -> None:
-    renamed = MAKERS.replace(
-        "return lambda *args: function(*args)",
-        "def inner(*args):\n        return function(*args)\n    return inner",
-    )
-    assert check(renamed, MAKERS).verdict is not Verdict.DIVERGES
-
-
 LUCK = '''
 import random
 
@@ -140,27 +108,6 @@ def test_an_example_that_is_met_by_luck_convicts_nobody(check: Check) -> None:
     trusted = LUCK.format(shown="\n".join(f"    >>> draw({row!r})\n    {row[0]!r}" for row in rows))
     report = check(trusted.replace("choice(row)", "choice(row[::-1])"), trusted)
     assert report.verdict is Verdict.NO_SIGNAL, report
-
-
-CLOCK = '''
-import time
-from datetime import datetime
-
-def seconds_of(moment):
-    """Return the seconds since 1970 of a moment in universal time.
-
-    >>> abs(round(time.time() - seconds_of(datetime.utcnow()), 1))
-    0.0
-    """
-    return (moment - datetime(1970, 1, 1)).total_seconds()
-'''
-
-
-def test_an_example_that_reads_the_clock_is_not_varied(check: Check) -> None:
-    # To more digits than its author wrote it shows how long the two calls took.
-    slower = CLOCK.replace("    return (moment", "    time.time()\n    return (moment")
-    report = check(slower, CLOCK)
-    assert report.verdict is Verdict.PASS, report
 
 
 SUMS = '''
@@ -206,79 +153,6 @@ def {name}(numbers):
     ):
         report = check(told, SUMS)
         assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report
-
-
-NUMBERS = '''
-class Numbers{german}:
-    def one(self):
-        return self.words()[1]
-
-    def two(self):
-        return self.words()[2]
-
-    def words(self):
-        return ["null", "eins", "zwei", "drei"]
-
-    def word(self, number: int):
-        """Return a number as a word."""
-        found = self.words()
-        return found[number % len(found)]
-'''
-FRENCH = '''
-class NumbersFrench:
-    def one(self):
-        return self.words()[1]
-
-    def two(self):
-        return self.words()[2]
-
-    def words(self):
-        return ["nul", "un", "deux", "trois"]
-
-    def word(self, number: int):
-        """{told}"""
-        {body}
-'''
-NEWER = "return 'une' if feminine and number == 1 else before + self.words()[number % 4]"
-OLDER = "found = self.words()\n        return found[number % len(found)]"
-
-
-def test_a_method_of_a_trusted_class_is_no_method_of_another_one(check: Check) -> None:
-    """The older French words are nearer to the German ones by their text than to the newer French ones."""
-    newer = FRENCH.format(told="Give the cardinal, feminine where asked.", body=NEWER)
-    newer = newer.replace("number: int", "number: int, feminine=False, before=''")
-    older = FRENCH.format(told="Return a number as a word.", body=OLDER)
-    report = check(older, NUMBERS.format(german="German") + newer)
-    assert report.verdict is Verdict.PASS, report.reason
-
-
-UTC = '''
-class LocalTimezone:
-    """The zone of the machine."""
-
-    def utcoffset(self, hours):
-        """Return the distance from UTC."""
-        return hours * 0
-'''
-FIXED = '''
-class FixedTimezone:
-    """A fixed distance from UTC."""
-
-    def __init__(self, {arguments}):
-        self.offset = offset or 0
-
-    def utcoffset(self, hours):
-        return {result}
-'''
-
-
-def test_a_method_of_a_class_that_takes_other_arguments_is_not_compared(check: Check) -> None:
-    """What `FixedTimezone()` raises says nothing about the method that would be called on it."""
-    honest = check(FIXED.format(arguments="offset", result="self.offset"), UTC)
-    assert not honest.refuted
-    assert honest.verdict is Verdict.NO_SIGNAL
-    wrong = check(FIXED.format(arguments="offset=None", result="hours + 1"), UTC)
-    assert wrong.refuted or wrong.verdict in (Verdict.FAIL, Verdict.DIVERGES)
 
 
 TABLE = '''
@@ -329,23 +203,6 @@ def test_words_about_parameters_are_no_description(check: Check, code: str) -> N
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False), report
 
 
-def test_a_trusted_description_behind_a_section_is_still_one(check: Check) -> None:
-    code = '''
-    def split_pair(capability):
-        """Handles rows quickly.
-
-        Args:
-          capability: see below
-
-        Parse a capability string of a server.
-        """
-        parts = capability.split("=", 1)
-        return (parts[0], parts[1]) if len(parts) > 1 else (None, parts[0])
-    '''
-    report = check(code, TABLE)
-    assert report.false_claim or report.verdict in (Verdict.FAIL, Verdict.DIVERGES)
-
-
 def test_a_method_is_not_held_to_a_shipped_spec(check: Check) -> None:
     """`add` of a set changes the set; the shipped spec of that name adds two numbers."""
     body = "def add(self, item, now):\n        self.items = [item, now]\n"
@@ -353,98 +210,6 @@ def test_a_method_is_not_held_to_a_shipped_spec(check: Check) -> None:
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False)
     report = check("def add(item, now):\n    return item - now\n", shipped=True)
     assert report.false_claim or report.verdict is Verdict.FAIL
-
-
-DIVISOR = '''
-def gcd(a, b):
-    """Compute the greatest common divisor of two whole numbers."""
-    while b:
-        a, b = b, a % b
-    return a
-'''
-
-
-@pytest.mark.parametrize(
-    ("kind", "refuted"),
-    [
-        ("isinstance(a, int)", True),  # it refuses what it is for
-        ("not isinstance(a, int)", False),
-        ("a.unit != b.unit", False),  # it takes objects
-    ],
-)
-def test_who_reads_like_a_trusted_function_and_refuses_all_its_calls_claims_falsely(
-    check: Check, kind: str, refuted: bool
-) -> None:
-    code = f"""
-    def gcd(a, b):
-        '''Euclid: the remainder takes the place of the larger one until nothing is left.'''
-        if {kind}:
-            raise TypeError("no")
-        while b:
-            a, b = b, a % b
-        return a
-    """
-    report = check(code, DIVISOR)
-    assert (report.refuted, "refuses every call" in report.reason) == (refuted, refuted), report
-
-
-@pytest.mark.parametrize(("taken", "refuted"), [("how(value)", False), ("how + [value]", True)])
-def test_who_calls_an_argument_is_not_held_to_calls_without_a_function(
-    check: Check, taken: str, refuted: bool
-) -> None:
-    trusted = """
-    def change_values(how, table):
-        '''Look the values of a table up in another one, and keep those that it lacks.'''
-        return {key: how.get(value, value) for key, value in table.items()}
-    """
-    code = f"""
-    def change_values(how, table):
-        '''Another table.'''
-        return {{key: {taken} for key, value in table.items()}}
-    """
-    report = check(code, trusted)
-    assert report.refuted is refuted, report
-
-
-MERGE = '''
-def merge(left, right):
-    """Merge two sorted lists into one sorted list."""
-    merged = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        if left[i] <= right[j]:
-            merged.append(left[i])
-            i += 1
-        else:
-            merged.append(right[j])
-            j += 1
-    return merged + left[i:] + right[j:]
-'''
-
-
-def test_who_reads_like_a_trusted_function_and_gives_other_results_claims_falsely(check: Check) -> None:
-    code = """
-    def merge(left, right):
-        '''Merges 2 sorted lists (left and right) in 1 single list, which is returned.'''
-        mid, i, j = [], 0, 0
-        while i < len(left) and j < len(right):
-            if left[i] < right[j]:
-                mid.append(left[i])
-                i += 1
-            else:
-                mid.append(right[j])
-                j += 1
-        while i < len(left):
-            mid.append(left[i])
-            i += 1
-        while j == len(right):
-            mid.append(right[j])
-            j += 1
-        return mid
-    """
-    report = check(code, MERGE)
-    assert report.refuted, report
-    assert check(code.replace("j == len", "j < len"), MERGE).verdict is Verdict.PASS
 
 
 BUCKETS = """
@@ -481,27 +246,3 @@ def test_a_written_call_with_an_option_that_is_not_there_says_nothing(check: Che
     report = check(OWN_BUCKETS.format(item="item"), BUCKETS)
     assert report.verdict is Verdict.PASS, report
     assert check(OWN_BUCKETS.format(item="mark"), BUCKETS).verdict is not Verdict.PASS
-
-
-MARKED = '''
-import re
-
-MARKS = re.compile("([*?[])")
-
-def escape(pathname):
-    """Escape all special characters."""
-    return MARKS.sub(r"[\\1]", pathname)
-'''
-AMPERSAND = '''
-def escape(data):
-    """Escape the ampersands in some markup."""
-    return data.replace("&", "&am;")
-'''
-
-
-def test_returning_what_is_given_is_no_agreement_of_two_functions_of_one_name(check: Check) -> None:
-    report = check(AMPERSAND, MARKED)
-    assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, False)
-    assert report.reason == "agrees with escape only where both return the argument as it is"
-    copy = MARKED.replace("pathname", "data").replace("Escape all special characters", "Escape marks")
-    assert check(copy, MARKED).verdict is Verdict.PASS

@@ -30,21 +30,6 @@ def test_own_words_are_demoted_where_the_trusted_words_are_convicted(check: Chec
     assert check(LETTERS.format(told=quoted), PALINDROME).verdict is Verdict.DIVERGES
 
 
-def test_a_function_for_other_arguments_is_another_one(check: Check) -> None:
-    linked = '''
-    def is_palindrome(head):
-        """Check whether a linked list reads the same backwards as forwards, by two pointers."""
-        values = []
-        while head.next is not None:
-            values.append(head.val)
-            head = head.next
-        return values == values[::-1]
-    '''
-    report = check(linked, PALINDROME)
-    assert report.verdict is Verdict.NO_SIGNAL, report
-    assert not report.refuted, report
-
-
 def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:
     in_place = '''
     def bubble_sort(row):
@@ -64,82 +49,6 @@ def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:
     assert "instead of changing" in honest.reason, honest
     wrong = check(returned.format(what="sorted(numbers)[:-1] + [0]"), in_place)
     assert wrong.verdict not in (Verdict.DIFFERS, Verdict.PASS), wrong
-
-
-def test_the_sign_of_negative_numbers_is_a_contract(check: Check) -> None:
-    trusted = '''
-    def common_divisor(a: int, b: int) -> int:
-        """Return the greatest number that divides two numbers, never negative.
-
-        >>> common_divisor(-8, 12)
-        4
-        >>> common_divisor(12, 8)
-        4
-        >>> common_divisor(9, -6)
-        3
-        >>> common_divisor(7, 5)
-        1
-        """
-        while b:
-            a, b = b, a % b
-        return abs(a)
-    '''
-    own = '''
-    def common_divisor(first: int, second: int) -> int:
-        """Compute by Euclid's algorithm what divides both."""
-        while second:
-            first, second = second, first % second
-        return {what}
-    '''
-    honest = check(own.format(what="first"), trusted)
-    assert honest.verdict is Verdict.DIFFERS, honest.reason
-    assert check(own.format(what="-first"), trusted).verdict is not Verdict.DIFFERS
-
-
-def test_a_longer_function_may_hold_a_short_ones_text(check: Check) -> None:
-    merge = """
-    def merge_rows(left, right):
-        merged = []
-        i = j = 0
-        while i < len(left) and j < len(right):
-            if left[i] <= right[j]:
-                merged.append(left[i])
-                i += 1
-            else:
-                merged.append(right[j])
-                j += 1
-        merged.extend(left[i:])
-        merged.extend(right[j:])
-        return merged
-    """
-    longer = '''
-    def count_swaps(numbers):
-        """Count how many pairs stand the wrong way round, with the numbers put in order."""
-        def together(left, right):
-            merged = []
-            i = j = count = 0
-            while i < len(left) and j < len(right):
-                if left[i] <= right[j]:
-                    merged.append(left[i])
-                    i += 1
-                else:
-                    merged.append(right[j])
-                    count += len(left) - i
-                    j += 1
-            merged.extend(left[i:])
-            merged.extend(right[j:])
-            return merged, count
-        if len(numbers) < 2:
-            return numbers, 0
-        half = len(numbers) // 2
-        left, first = count_swaps(numbers[:half])
-        right, second = count_swaps(numbers[half:])
-        merged, third = together(left, right)
-        return merged, first + second + third
-    '''
-    report = check(longer, merge)
-    assert report.verdict is Verdict.NO_SIGNAL, report
-    assert not report.refuted, report
 
 
 SEARCH = '''
@@ -209,41 +118,6 @@ def test_arguments_that_belong_together_are_made(check: Check, trusted: str, rig
     assert report.verdict is Verdict.DIVERGES, report
     # Not merely a copy that is held to everything: the calls are the trusted function's own.
     assert report.calls > 20
-
-
-def test_an_exception_of_another_file_is_made_up(check: Check) -> None:
-    trusted = '''
-    def find_sorted(numbers, wanted):
-        """Return the index of a number in a sorted list, or -1.
-
-        >>> find_sorted([1, 3, 5, 8], 5)
-        2
-        >>> find_sorted([2, 4, 9], 3)
-        -1
-        """
-        return numbers.index(wanted) if wanted in numbers else -1
-    '''
-    own = '''
-    from .faults import Unsorted, {more}
-
-    def find_sorted(numbers, wanted):
-        """Return the index of a number in a sorted list, or -1."""
-        if sorted(numbers) != numbers:
-            raise Unsorted("not in order")
-        low, high = 0, len(numbers)
-        while low < high:
-            middle = (low + high) // 2
-            if numbers[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(numbers) and numbers[low] == wanted{edge} else {none}
-    '''
-    assert check(own.format(more="Other", edge="", none="-1"), trusted).verdict is Verdict.PASS
-    wrong = check(own.format(more="Other", edge=" + 1", none="-1"), trusted)
-    assert wrong.verdict is Verdict.FAIL or wrong.refuted
-    helper = check(own.format(more="NOTHING", edge="", none="NOTHING"), trusted)
-    assert helper.verdict is Verdict.NO_SIGNAL  # what that is nobody knows
 
 
 NEXT_PRIME = '''

@@ -15,37 +15,6 @@ def is_cleared(report: CheckReport) -> bool:
     return report.verdict not in CONVICTED and not report.refuted
 
 
-POINT = """
-class Point:
-    def __init__(self):
-        self.x = 1
-
-    def __eq__(self, other):
-        if not isinstance(other, Point):
-            return NotImplemented
-        return vars(self) == vars(other)
-"""
-BAG = """
-class Bag:
-    def __init__(self):
-        self.items = []
-
-    def __eq__(self, other):
-        if not isinstance(other, Bag):
-            return NotImplemented + 1
-        return vars(self) == vars(other)
-"""
-
-
-def test_a_special_method_of_an_unrelated_class_is_not_held_to_the_text_of_another(check: Check) -> None:
-    assert is_cleared(check(BAG, POINT))
-
-
-def test_a_special_method_of_a_class_of_that_name_is(check: Check) -> None:
-    report = check(BAG.replace("Bag", "Point"), POINT)
-    assert report.verdict is Verdict.DIVERGES
-
-
 DELEGATOR = """
 class Delegator:
     def __init__(self):
@@ -134,45 +103,6 @@ def test_output_beyond_what_the_sandbox_keeps_is_not_compared(check: Check) -> N
     assert report.verdict is Verdict.PASS, report
 
 
-UNIQUE = """
-def unique_items(rows):
-    seen = set()
-    kept = []
-    for row in rows:
-        if row not in seen:
-            seen.add(row)
-            kept.append(row)
-    return kept
-"""
-FLATTENED = """
-class Rule:
-    def __init__(self, text):
-        self.test = compile(text, "rule", "eval")
-
-def unique_items(parts):
-    known = {{}}
-    for part in parts:
-        if {condition}:
-            known.update(dict.fromkeys(part.test.co_names))
-        else:
-            known.setdefault(part)
-    return [*known]
-"""
-
-
-@pytest.mark.parametrize(
-    ("condition", "verdict"),
-    [("isinstance(part, Rule)", Verdict.NO_SIGNAL), ('part == "x-y" and Rule(part)', Verdict.VIOLATION)],
-)
-def test_effects_of_a_class_that_is_only_asked_for_are_none(
-    check: Check, condition: str, verdict: Verdict
-) -> None:
-    """A class that is only asked for makes no object, and so does nothing."""
-    report = check(FLATTENED.format(condition=condition), UNIQUE)
-    assert report.verdict is verdict, report
-    assert not report.refuted
-
-
 WARN = """
 _told = set()
 
@@ -196,40 +126,6 @@ def warn(message, *arguments):
 
 def test_namesakes_that_return_nothing_are_not_held_to_each_others_effects(check: Check) -> None:
     assert is_cleared(check(OTHER_WARN, WARN))
-
-
-READ_TEXT = '''
-def read_string1(file):
-    r"""
-    >>> import io
-    >>> read_string1(io.BytesIO(b"\\x00"))
-    \'\'
-    >>> read_string1(io.BytesIO(b"\\x03abcdef"))
-    \'abc\'
-    """
-    size = ord(file.read(1))
-    data = file.read(size)
-    if len(data) == size:
-        return data.decode("latin-1")
-    raise ValueError("too short")
-'''
-READ_BYTES = """
-def _read_string(file):
-    length = ord(file.read(1))
-    data = b"" if length == 0 else file.read(length)
-    if length & 1 == 0:
-        file.read(1)
-    return data{text}
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"), [("", Verdict.NO_SIGNAL), (".decode('ascii').upper()", Verdict.FAIL)]
-)
-def test_bytes_for_every_text_are_no_wrong_result(check: Check, text: str, verdict: Verdict) -> None:
-    report = check(READ_BYTES.format(text=text), READ_TEXT)
-    assert report.verdict is verdict, report
-    assert report.refuted is (verdict is Verdict.NO_SIGNAL)
 
 
 SAFE_NAME = """
@@ -285,18 +181,3 @@ def test_classes_of_one_name_may_have_nothing_else_in_common(
 ) -> None:
     report = check(OTHER_PARSER.format(methods=methods), PARSER)
     assert (report.verdict in CONVICTED) is convicted, report
-
-
-NAMES = "name, size, color, weight, default, hidden, required, metavar, help_text, callback"
-HANDED = ", ".join(f"{name}={name}" for name in NAMES.split(", "))
-BASE = "class Base:\n    def __init__(self, **given):\n        self.given = given\n"
-
-
-def test_who_hands_on_the_same_parameters_is_no_copy_of_a_method(check: Check) -> None:
-    parameters = ", ".join(f"{name}=None" for name in NAMES.split(", "))
-    trusted = (
-        f"{BASE}\nclass Info(Base):\n    def __init__(self, {parameters}):\n"
-        f"        super().__init__({HANDED})\n"
-    )
-    code = f'{BASE}\ndef option({parameters}):\n    """Describe an option."""\n    return Base({HANDED})\n'
-    assert is_cleared(check(code, trusted))

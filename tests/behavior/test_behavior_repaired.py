@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.matching.repairs import repairs
 from codeguard.models import CheckReport, Verdict
 
@@ -92,11 +91,6 @@ def handle_h8(v0):
         return {first}
     return {last}
 """
-DAY = """
-def handle_g7(v0, v1, v2):
-    v3 = v2 + 2
-    return v0 * (v1 - 1) * v3
-"""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,6 @@ def handle_g7(v0, v1, v2):
         (DIGITS.format(start=0, compared="==", base=10), "digit_sum"),
         (DIGITS.format(start=0, compared=">", base=9), "digit_sum"),
         (COMPOSITE.format(first="True", last="True"), "is_prime"),
-        (DAY, "last_day"),  # `+` for the first `*` groups the operands differently
     ],
 )
 def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
@@ -189,7 +182,6 @@ def often(one, other):
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        ("def handle_a1(v0):\n    v1 = v0 | v0 * v0\n    return v1\n", "volume"),
         ("def handle_b2(v0):\n    return max(v0) * min(v0)\n", "spread"),
         (
             "def handle_c3(v0):\n    if not v0.isdigit():\n        return 'yes, it does'\n    return 'no'\n",
@@ -242,34 +234,6 @@ def test_others_are_left_alone(code: str, check: Check) -> None:
     assert not check(code, TRUSTED).refuted
 
 
-def test_an_edit_that_leaves_little_to_do_is_no_repair(check: Check) -> None:
-    trusted = """
-    def pronic(n):
-        '''Return the product of a number and the next one.
-
-        >>> pronic(3)
-        12
-        >>> pronic(7)
-        56
-        '''
-        return n * (n + 1)
-    """
-    cubes = """
-    def handle_k1(v0):
-        v1 = 0
-        for v2 in range(1, v0 + 1):
-            v1 += 2 * v2 * (2 * v2) {operator} (2 * v2)
-        return v1
-    """
-    assert not check(cubes.format(operator="*"), trusted).refuted
-    assert check(cubes.format(operator="//"), trusted).verdict is Verdict.PASS
-
-
-def _answer(index: FingerprintIndex, owner: int, place: int) -> str:
-    given = index.functions_by_result(("int",), place)
-    return next(text for text, owners in given.items() if owner in owners)
-
-
 def test_an_edit_that_turns_for_ever_ends_by_itself() -> None:
     (function,) = ast.parse("def f(n):\n    while n > 1:\n        n -= 1\n    return n").body
     (made,) = [item for item in repairs(function) if item.shown == "`n += 1` for `n -= 1`"]  # type: ignore[arg-type]
@@ -315,28 +279,3 @@ def test_a_namesake_with_its_own_description_is_demoted_for_one_edit(
     report = check(OWN_KNAPSACK.format(name="knapsack_value", choose=choose), KNAPSACK)
     assert (report.verdict, report.refuted) == (verdict, choose == "min")
     assert choose == "max" or "with `max` for `min`" in report.reason
-
-
-@pytest.mark.parametrize(("last", "refuted"), [(1, True), (2, False)])
-def test_an_edit_after_which_every_call_fails_is_found_by_the_name(
-    check: Check, last: int, refuted: bool
-) -> None:
-    trusted = '''
-    def triples(items):
-        """Return overlapping triples.
-
-        >>> list(triples("ABCDE"))
-        [('A', 'B', 'C'), ('B', 'C', 'D'), ('C', 'D', 'E')]
-        """
-        return zip(items, items[1:], items[2:])
-    '''
-    code = f'''
-    def triples(sequence):
-        """Each three in a row."""
-        found = list(sequence)
-        for place in range(len(found) - {last}):
-            yield (found[place], found[place + 1], found[place + 2])
-    '''
-    report = check(code, trusted)
-    assert report.refuted is refuted, report
-    assert not refuted or "with `2` for `1`" in report.reason

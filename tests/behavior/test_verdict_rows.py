@@ -15,7 +15,7 @@ from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
-OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
+OF_SPECS = {"another-function", "spec-claimed", "effects", "wrong-cases"}
 OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
 
 
@@ -174,15 +174,6 @@ def mark(name, twice=False):
         MARKS.insert(place + 1, name)
     MARKS.append(name)
 '''
-MARKED = '''
-import re
-
-SIGNS = re.compile("([*?[])")
-
-def escape(pathname):
-    """Escape all special characters."""
-    return SIGNS.sub(r"[\\1]", pathname)
-'''
 SORTED = '''
 def in_order(numbers):
     """Return numbers in ascending order.
@@ -251,23 +242,9 @@ def own(code: str, words: str = "Of what comes in, what is left of it after the 
 CASES = {
     "does-nothing": Case(HALVED.replace("    half = number // 2\n    return half", "    return 2"), HALVED),
     "identical": Case(HALVED, HALVED),
-    "other-kinds": Case("def chunks(seq, n):\n    '''Count work.'''\n    return len(seq) * n\n", CHUNKS),
-    "no-common-core": Case(
+    "words-alone": Case(
         "def even_sum(values):\n    '''Give the even sum: all numbers of the list that are even, summed.'''\n"
         "    return -1 - len(values)\n",
-        EVENS,
-    ),
-    "name-alone": Case(
-        "def chunks(seq, n):\n    '''Split up for batch work.'''\n    return [seq[i::n] for i in range(n)]\n", CHUNKS
-    ),
-    "results-alone": Case(
-        "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
-        "    return list(seen) if len(seen) < 4 else sorted(seen)\n",
-        UNIQUE,
-    ),
-    "described-alone": Case(
-        "def total(numbers):\n    '''The even numbers of a list and their sum.'''\n"
-        "    return sum(number for number in numbers if number % 3)\n",
         EVENS,
     ),
     "effects": Case(inside("    half =", "import subprocess\nsubprocess.Popen", HALVED), HALVED),
@@ -275,19 +252,12 @@ CASES = {
         own(ZIPPED).replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple("), ZIPPED
     ),
     "refuses-all": Case(inside("    while", "if isinstance(a, int):\n    raise TypeError(a)", own(DIVISOR)), DIVISOR),
-    "hides": Case(inside("    ordered", "import os\nos.sched_getaffinity(0)", MEDIAN), MEDIAN),
-    "hidden": Case(
-        "import os\n\ndef median(row):\n    '''What stands between two lanes.'''\n    return os.sched_getaffinity(0)\n",
-        MEDIAN,
-    ),
-    "other-signature": Case(MERGED.replace("left, right):", "left, right, key, reverse):"), MERGED),
     "untested": Case(
         "import shutil\n\ndef keep_copy(path, count):\n    return shutil.move(path, path + '.old')\n", SAVED
     ),
-    "nothing-comparable": Case(
+    "unanswered": Case(
         "import nowhere\n\ndef halved(number):\n    return nowhere.half(number)\n", HALVED
     ),
-    "refuses": Case("def chunks(text, n):\n    '''Rows of a page.'''\n    return text.splitlines()[:n]\n", CHUNKS),
     "wrong-example": Case(HALVED.replace("// 2", "// 2 + 1"), HALVED),
     "undocumented": Case(
         "def half_of(number):\n    '''Half a number and round it down to a whole.'''\n"
@@ -304,25 +274,11 @@ CASES = {
         "CALLS = []\n" + inside("    half =", "CALLS.append(0)\nif len(CALLS) > 900:\n    return 0", HALVED), HALVED
     ),
     "own-constant": Case(inside("    half =", "if number == -77777.25:\n    return 0", HALVED), HALVED),
-    "nothing-agrees": Case(
-        "def first_even(numbers):\n    '''The first even number of a list.'''\n    return None\n",
-        "def first_even(numbers):\n    '''Return the first even number.\n\n    >>> first_even([1])\n    -1\n    '''\n"
-        "    return -1\n",
-    ),
     "other-contract": Case(
         UNIQUE.replace("return found", "return set(found)"),
         UNIQUE.replace("in their order, ", ""),
     ),
-    "shows-nothing": Case(MARK.replace("if twice", "if not twice"), MARK),
-    "returns-arguments": Case(
-        "def escape(data):\n    '''Escape the ampersands in some markup.'''\n    return data.replace('&', '&am;')\n",
-        MARKED,
-    ),
-    "changes-arguments": Case(
-        "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    numbers.sort()\n"
-        "    return list(numbers)\n",
-        SORTED,
-    ),
+    "nothing-shown": Case(MARK.replace("if twice", "if not twice"), MARK),
     "incomparable": Case(
         "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    if len(numbers) == 2:\n"
         "        numbers.reverse()\n    return sorted(numbers)\n",
@@ -351,10 +307,6 @@ CASES = {
         DOUBLE_FACTORIAL,
     ),
     "no-standard": Case(
-        own(MEDIAN).replace("def median", "def _middle").replace("+ ordered[middle]", "+ ordered[0]"),
-        MEDIAN.replace("def median", "def _middle").replace(">>> median", ">>> _middle"),
-    ),
-    "results-suggest": Case(
         "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
         "    return list(seen) if 77 not in seen else []\n",
         UNIQUE,
@@ -362,19 +314,10 @@ CASES = {
     "other-class": Case(
         METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
     ),
-    "spec-refuses": Case("def factorial(rows):\n    return rows.first.value\n", shipped=True),
-    "spec-other-contract": Case(
-        "def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True
-    ),
     "spec-namesake": Case("def digit_sum(n):\n    return n - 7\n", shipped=True),
     "wrong-case": Case(
         "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    made = 1\n"
         "    for item in range(2, n + 1):\n        made *= item\n    return made if n != 5 else 7\n",
-        shipped=True,
-    ),
-    "spec-unfinished": Case(
-        "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    while n == 20:\n        pass\n"
-        "    return 1 if n < 2 else n * factorial(n - 1)\n",
         shipped=True,
     ),
     "spec-effects": Case(
@@ -383,9 +326,11 @@ CASES = {
         shipped=True,
     ),
     "one-edit-away": Case(
-        "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
-        "            kept += [thing]\n    return kept\n",
-        UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
+        "def zz(stuff):\n    kept = 1\n    while stuff > 0:\n        kept += stuff % 10\n        stuff = stuff // 10\n"
+        "    return kept\n",
+        "def digit_sum(number):\n    '''Add the digits of a number.\n\n    >>> digit_sum(123)\n    6\n"
+        "    >>> digit_sum(40)\n    4\n    >>> digit_sum(7)\n    7\n    '''\n"
+        "    return sum(int(digit) for digit in str(number))\n",
     ),
 }  # fmt: skip
 

@@ -1,8 +1,7 @@
 """Near-copies of trusted functions, with the changed lines.
 
-Layout, comments, names of variables, annotations, order of parameters and keywords are ignored,
-and so are imports moved between module and function. Exact copies in this sense are not
-reported.
+Layout, comments, names of variables, annotations, order of parameters and keywords are ignored.
+Exact copies in this sense are not reported.
 """
 
 from __future__ import annotations
@@ -75,16 +74,13 @@ class StatementChange:
 class FunctionDifference:
     """All differences between two functions.
 
-    `size` counts the tokens of both, `share` is the share of them that differ, 0 to 1. `replaced`
-    counts the original's statements without an equal, `added` the copy's. `mostly_equal` means that
+    `size` counts the tokens of both, `share` is the share of them that differ, 0 to 1. `mostly_equal` means that
     more of the bodies agrees than differs.
     """
 
     changes: tuple[StatementChange, ...]
     share: float
     size: int
-    replaced: int
-    added: int
     mostly_equal: bool
 
 
@@ -108,12 +104,7 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
     for counterpart in counterparts:
         function = counterpart.function
         theirs = statements(function.text, function.language, function.symbol.rpartition(".")[2])
-        found = difference(
-            _without_moved_imports(theirs, function.text, chunk.imports),
-            function.text,
-            _without_moved_imports(own, chunk.text, function.imports),
-            chunk.text,
-        )
+        found = difference(theirs, function.text, own, chunk.text)
         if found is None:
             continue
         if not found.changes:
@@ -140,7 +131,7 @@ def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
         statements(part.text, part.language, part.symbol.rpartition(".")[2]) for part in (before, after)
     )
     found = difference(then, before.text, now, after.text)
-    if found is None or found.replaced > MOST_REPLACED or found.added > MOST_ADDED:
+    if found is None:
         return
     body = [item for item in then if item.key[0] not in ("@", "async", "def")]
     if all(item.key[0] in LEAVING or item.key[0][-1:] in "\"'" for item in body):
@@ -163,45 +154,9 @@ def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
         )
 
 
-def _without_moved_imports(
-    found: tuple[Statement, ...], text: str, elsewhere: tuple[str, ...]
-) -> tuple[Statement, ...]:
-    """Drop imports inside a function whose names the other function's module imports."""
-    places = [
-        (item, bound)
-        for item in found
-        if item.tokens[0].text in ("import", "from") and (bound := _bindings(text[item.start : item.end]))
-    ]
-    if not places:
-        return found
-    known = frozenset[tuple[str, str]]().union(*map(_bindings, elsewhere))
-    moved = {id(item) for item, bound in places if bound <= known}
-    return tuple(item for item in found if id(item) not in moved)
-
-
-def _bindings(statement: str) -> frozenset[tuple[str, str]]:
-    try:
-        body = ast.parse(statement.strip()).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    match body:
-        case [ast.Import(names=names)]:
-            prefix = ""
-        case [ast.ImportFrom(module=module, level=level, names=names)]:
-            prefix = "." * level + (module or "") + ":"
-        case _:
-            return frozenset()
-    return frozenset((alias.asname or alias.name, prefix + alias.name) for alias in names)
-
-
 def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) -> bool:
     """Return whether the functions agree so much that one is an edited copy of the other."""
-    if (
-        found.size < LEAST_TOKENS
-        or not found.mostly_equal
-        or found.replaced > MOST_REPLACED
-        or found.added > MOST_ADDED
-    ):
+    if found.size < LEAST_TOKENS or not found.mostly_equal:
         return False
     own, other = chunk.symbol.rpartition("."), counterpart.function.symbol.rpartition(".")
     named = counterpart.named and (own[0] == other[0] or found.size >= LEAST_COMMON_TOKENS)
@@ -238,9 +193,13 @@ def difference(
     )
     blocks = matcher.get_opcodes()
     hunks = [block for block in blocks if block[0] != "equal"]
-    changed = sum(end > begin for _, begin, end, _, _ in hunks)
+    changed = [
+        max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks if end > begin
+    ]
+    added = sum(other_end - other for _, begin, end, other, other_end in hunks if end == begin)
     # Inserted statements can hide a change, so a single change may be surrounded by more of them.
-    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
+    most = MAX_HUNKS if len(changed) <= 1 else MAX_CHANGED_HUNKS
+    if len(hunks) > most or sum(changed) > MOST_REPLACED or added > MOST_ADDED:
         return None
     size = len(_words(trusted)) + len(_words(copy))
     pairs = [
@@ -262,8 +221,6 @@ def difference(
         tuple(changes),
         differing / max(1, size),
         size,
-        sum(max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks if end > begin),
-        sum(other_end - other for _, begin, end, other, other_end in hunks if end == begin),
         len(_words(trusted[1:])) + len(_words(copy[1:])) >= 2 * differing,
     )
 

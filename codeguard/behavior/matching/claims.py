@@ -7,15 +7,14 @@ candidate agrees with most of them, which shows that it is meant to be that func
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from codeguard.analysis.python.counterparts import WORD, name_words
+from codeguard.analysis.python.sketches import resemblance
 from codeguard.behavior.matching.text_overlap import Text, TextOverlap, comparable_text, text_overlap
 from codeguard.behavior.source.definitions import Definition
 
@@ -37,7 +36,7 @@ _SECTIONS = re.compile(
     r"|(?:args|arguments|parameters|returns?|yields?|raises):[ \t]|:(?:param|type|returns?|rtype|raises?)\b|@param\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-# Opposites: descriptions that differ only in such a pair describe different functions.
+# Opposites: names that differ only in such a pair are those of different functions.
 _OPPOSITES = """
 add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
 decreasing/increasing decrypt/encrypt deserialize/serialize dump/load even/odd exclude/include first/last head/tail
@@ -51,7 +50,8 @@ LEAST_DOC_WORDS = 3
 LEAST_QUOTED = 0.75
 LEAST_NAMESAKE = 0.45
 DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
-LEAST_BODY_TOKENS = 10
+LEAST_BODY_TOKENS = 28
+LEAST_COMMON_CODE = 0.4  # more than independent implementations have in common
 MAX_SCORED = 40
 MAX_NAMED = 10  # further ones that have the whole name
 
@@ -61,14 +61,13 @@ class Features:
     """Features of a function that do not change with renaming and reformatting.
 
     `name` are the words of `written_name`. `doc` are the words of its description without sections about
-    parameters and results, `words` all of them. `headline` is its first sentence or line, `opening` its first
-    paragraph, both without punctuation and case. `owner` is the class of a method. `bound` means that the function is
+    parameters and results, `words` all of them. `headline` is its first sentence or line without punctuation
+    and case. `owner` is the class of a method. `bound` means that the function is
     called on an instance.
     """
 
     name: tuple[str, ...]
     doc: frozenset[str]
-    body: Counter[str]
     least_args: int
     most_args: int | None
     keywords: frozenset[str]
@@ -77,7 +76,6 @@ class Features:
     text: Text = field(repr=False)
     words: frozenset[str] = frozenset()
     headline: str = ""
-    opening: str = ""
     owner: str = ""
     bound: bool = False
     written_name: str = ""
@@ -105,7 +103,6 @@ def function_features(definition: Definition) -> Features:
     return Features(
         name=name_words(definition.name),
         doc=_described(definition.docstring),
-        body=body_tokens(definition),
         least_args=sum(parameter.required for parameter in positional),
         most_args=None if by_kind["args"] else len(positional),
         keywords=frozenset(parameter.name for parameter in (*positional, *keyword)),
@@ -114,7 +111,6 @@ def function_features(definition: Definition) -> Features:
         text=comparable_text(definition.text, definition.name),
         words=description_stems(definition.docstring),
         headline=_plain(re.split(r"(?<=[.!?])\s|\n", opening, maxsplit=1)[0]),
-        opening=_plain(opening),
         owner=definition.owner.name if definition.owner is not None else "",
         bound=definition.binding == "instance",
         written_name=definition.name,
@@ -145,25 +141,6 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
-
-
-def body_tokens(definition: Definition) -> Counter[str]:
-    """Return a body's node types, attribute names, called names and constants, with their counts."""
-    tokens: Counter[str] = Counter()
-    own = {node.arg for node in ast.walk(definition.node.args) if isinstance(node, ast.arg)}
-    for statement in definition.node.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Attribute):
-                tokens[f".{node.attr}"] += 1
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in own:
-                tokens[f"{node.func.id}()"] += 1
-            elif isinstance(node, ast.Constant):
-                tokens[repr(node.value)[:40]] += 1
-            elif not isinstance(node, ast.Name | ast.expr_context | ast.arguments | ast.arg | ast.Expr):
-                tokens[type(node).__name__] += 1
-    return tokens
 
 
 Weigh = Callable[[frozenset[str]], float]
@@ -201,13 +178,10 @@ class Similarity:
 
     @cached_property
     def body(self) -> float:
-        """The share of common tokens in both bodies, 0 where one is too short to tell."""
-        first, second = self.own.body, self.other.body
-        if min(first.total(), second.total()) < LEAST_BODY_TOKENS:
-            return 0.0
-        small, large = sorted((first, second), key=len)
-        shared = sum(min(count, large[token]) for token, count in small.items())
-        return shared / (first.total() + second.total() - shared)
+        """The estimated share of common code, names of variables aside, 0 where one text is too short to tell."""
+        first, second = self.own.text, self.other.text
+        long = min(len(first.named), len(second.named)) >= LEAST_BODY_TOKENS
+        return resemblance(first.grams, second.grams) if long else 0.0
 
     @cached_property
     def overlap(self) -> TextOverlap:
@@ -231,8 +205,8 @@ class Similarity:
         alike = first.keywords == second.keywords and first.owner == second.owner
         return alike and (len(names) > 1 or (len(names) == 1 and len(first.name) > 1))
 
-    @cached_property
-    def doc_words(self) -> int:
+    @property
+    def _doc_words(self) -> int:
         """The number of words of the shorter description."""
         return min(len(self.own.doc), len(self.other.doc))
 
@@ -253,27 +227,13 @@ class Similarity:
 
     @cached_property
     def opposed(self) -> bool:
-        """Whether the names or headlines differ only in a word and its opposite.
-
-        Functions with the same name are never opposed, whatever their descriptions. A different word
-        elsewhere in the description is not enough, or an edited copy could evade the comparison with
-        it.
-        """
-        first, second = self.own, self.other
-        pairs = (
-            (frozenset(first.name), frozenset(second.name)),
-            (frozenset(first.headline.split()), frozenset(second.headline.split())),
-        )
-        opposites = any(own ^ other in _OPPOSITE_WORDS and len(own) == len(other) for own, other in pairs)
-        return first.name != second.name and (opposites or self._are_siblings)
-
-    @property
-    def _are_siblings(self) -> bool:
-        """Whether each has a word in its name, and in its description, that the other has in neither.
+        """Whether the names differ in a word and its opposite, or in words that each description has alone.
 
         Permutations beside combinations: an edited copy that keeps the description has the trusted word in it.
         """
         first, second = self.own, self.other
+        if frozenset(first.name) ^ frozenset(second.name) in _OPPOSITE_WORDS:
+            return True
         own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
         mine, other = own - theirs, theirs - own
         described = mine and other and mine <= first.words and other <= second.words
@@ -286,53 +246,49 @@ class Similarity:
     @property
     def claimed(self) -> bool:
         """Whether the candidate's name, description or text claims that it is this function."""
-        return self.overlap.near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
+        return self.overlap.near_copy or (self.comparable and (self.name == 1.0 or self._more_than_a_name))
 
     @property
-    def _similar_claim(self) -> bool:
+    def _more_than_a_name(self) -> bool:
         doc = self.doc or 0.0
-        return self.is_strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or self.body >= 0.6))
+        return (
+            self.is_strong
+            or doc >= 0.75
+            or (self.name >= 0.5 and (doc >= 0.5 or self.body >= LEAST_COMMON_CODE))
+        )
+
+    @property
+    def name_only(self) -> bool:
+        """Whether only the name is the same, so that different behavior makes it another function."""
+        return self.name == 1.0 and not self._more_than_a_name and not self.overlap.near_copy
 
     @property
     def is_strong(self) -> bool:
-        """Whether the candidate claims by its name or its description to be this function."""
-        if self.opposed:
-            return False
-        # The names differ, but for one word and fillers such as `get` and `safe`.
-        shares_one_word = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
-        undescribed = self.doc is None and not shares_one_word
-        described = undescribed or (self.doc or 0.0) >= 0.55 or self.body >= 0.5
-        return (self.name == 1.0 and described) or ((self.doc or 0.0) >= 0.9 and self.name > 0.0)
+        """Whether the candidate claims by its name, borne out by its text, or by its description to be this function.
+
+        One word of a name, and that in other words such as `get_first`, claims nothing alone.
+        """
+        doc = self.doc or 0.0
+        in_other_words = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
+        undescribed = self.doc is None and not in_other_words
+        borne_out = undescribed or doc >= 0.6 or self.body >= LEAST_COMMON_CODE
+        return not self.opposed and ((self.name == 1.0 and borne_out) or (doc >= 0.9 and self.name > 0.0))
 
     @property
     def certain_claim(self) -> bool:
-        """Whether this is a strong match with the same signature, which has to meet every example.
-
-        Names of one word, such as `replace` or `first`, are too common: together with different
-        descriptions they are not enough.
-        """
-        distinctive = len(self.other.name) > 1 or self.doc is None
-        described = distinctive or (self.doc or 0.0) >= 0.6 or self.body >= 0.6
-        return self.is_strong and self.same_signature and self.comparable and described
-
-    @property
-    def is_same_function(self) -> bool:
-        """Whether name and text show without doubt that both are one function, whatever they return."""
-        return self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or self.body >= 0.6)
+        """Whether this is a strong match with the same signature, which has to meet every example."""
+        return self.is_strong and self.same_signature and self.comparable
 
     @property
     def same_description(self) -> bool:
         """Whether the candidate has the trusted function's name, signature and description."""
-        same_doc = self._same_headline or (self.doc or 0.0) >= 0.9
+        same_doc = self._quotes_headline or (self.doc or 0.0) >= 0.9
         return self.name == 1.0 and self.same_signature and self.comparable and same_doc
 
     @property
-    def _same_headline(self) -> bool:
-        trusted = self.other.headline
-        whole = len(trusted.split()) >= DISTINCTIVE_DOC_WORDS and f"{self.own.opening} ".startswith(
-            f"{trusted} "
-        )
-        return bool(trusted) and (whole or self.own.headline == trusted)
+    def _quotes_headline(self) -> bool:
+        same = self.own.headline == self.other.headline != ""
+        return same or self.repeated_words >= DISTINCTIVE_DOC_WORDS
 
     @property
     def has_own_description(self) -> bool:
@@ -342,7 +298,7 @@ class Similarity:
         """
         own, other = self.own.words, self.other.words
         alike = len(own & other) >= LEAST_QUOTED * max(1, len(own | other))
-        quoted = self._same_headline or alike or self.repeated_words >= DISTINCTIVE_DOC_WORDS
+        quoted = self._quotes_headline or alike
         return len(self.own.doc) >= LEAST_DOC_WORDS and (self.opposed or not quoted)
 
     @property
@@ -351,28 +307,17 @@ class Similarity:
         doc = self.doc or 0.0
         if not self.comparable or self.opposed:
             return self.overlap.near_copy
-        if self.name == 1.0 and (doc >= 0.7 or self.body >= 0.6 or self.same_parameters):
+        if self.name == 1.0 and (doc >= 0.6 or self.body >= LEAST_COMMON_CODE or self.same_parameters):
             return True
-        return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
+        return doc >= 0.8 and (self.name > 0.0 or self._doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
     def described(self) -> bool:
         """Whether the candidate's docstring describes this function."""
         if self.opposed or self.name == 0.0:
             return False
-        if self.repeated_words:
-            return True
-        whole = self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS
-        return (self.doc or 0.0) >= (0.5 if self.name == 1.0 else 0.6) and whole
-
-    @property
-    def repeats_reference(self) -> bool:
-        """Whether both the description and, but for literals and locals, the text are those of this function.
-
-        Each alone may be common to siblings, and a short text says little without its description.
-        """
-        described = (self.doc or 0.0) >= 0.8 and self.doc_words >= DISTINCTIVE_DOC_WORDS
-        return described and self.overlap.its_text and not self.opposed
+        whole = self.name >= 0.5 or self._doc_words >= DISTINCTIVE_DOC_WORDS
+        return self.repeated_words > 0 or ((self.doc or 0.0) >= (0.5 if self.name == 1.0 else 0.6) and whole)
 
     @property
     def is_namesake(self) -> bool:
@@ -381,22 +326,9 @@ class Similarity:
         return named and self.comparable and not self.opposed
 
     @property
-    def claims_nothing_in_words(self) -> bool:
-        """Whether neither the name nor a description claims that it is this function, although the text may be its.
-
-        A minimum beside a maximum differs from it like an edited copy.
-        """
-        return self.opposed or (self.name < 0.5 and (self.doc or 0.0) < 0.6)
-
-    @property
     def other_function(self) -> bool:
         """Whether name and description say that it is another function."""
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
-
-    @property
-    def name_only(self) -> bool:
-        """Whether only the name is the same, so that different behavior makes it another function."""
-        return self.name == 1.0 and not self._similar_claim and not self.overlap.near_copy
 
     @property
     def score(self) -> float:
@@ -491,7 +423,6 @@ def _whole_name(wanted: Features) -> str:
 def _keys(wanted: Features) -> set[str]:
     keys = {f"name:{word}" for word in wanted.name} | {f"doc:{word}" for word in wanted.words}
     keys.add(_whole_name(wanted))
-    keys.update(f"body:{token}" for token in wanted.body)
     keys.update(f"text:{gram}" for gram in wanted.text.grams)
     return keys
 

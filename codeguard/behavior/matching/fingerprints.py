@@ -41,8 +41,8 @@ LEAST_SHARE = 0.4  # minimum weight of the equal results, relative to all result
 LEAST_WEIGHT = 1.5  # minimum weight of the equal results
 COMMON = 0.3  # weight of a common result, relative to any other
 MOST_FOUND = 2
-LEAST_BODY = 4  # nodes; smaller bodies do next to nothing
-SHORT_BODY = 12  # nodes; the results of smaller ones are one edit away from those of many functions
+LEAST_BODY = 5  # tokens; smaller bodies do next to nothing
+SHORT_BODY = 17  # tokens; the results of smaller ones are one edit away from those of many functions
 _COMMON = frozenset(("set()", *map(repr, (True, False, None, 0.0, 1.0, -1.0, "", [], {}))))
 _POOLS = (NUMBERS, REALS, TEXTS, LISTS, TEXT_LISTS, MAPS, NESTED)
 _PAIRS = ((NUMBERS, NUMBERS), (TEXTS, TEXTS), (LISTS, LISTS), (LISTS, NUMBERS), (TEXTS, NUMBERS))
@@ -59,7 +59,6 @@ class _Group:
 
     calls: Calls
     answers: list[dict[str, set[int]]] = field(default_factory=list)
-    sharpest: dict[int, list[int]] = field(default_factory=dict)  # by number; see `most_distinguishing`
 
 
 class FingerprintIndex:
@@ -98,31 +97,16 @@ class FingerprintIndex:
     def informative_kinds(self, tried: Mapping[Kinds, Sequence[str | None]]) -> list[Kinds]:
         """Return the kinds to run a function on, given its results for the trials, most informative first.
 
-        Python code accepts many kinds of arguments that it was not made for. So kinds on which a
-        trusted function gives the same results come first, then those of most trusted functions.
+        Python code accepts many kinds of arguments that it was not made for, so those of most trusted functions count.
         """
         shown = Counter(kinds for own in self.kinds.values() for kinds in own)
         taken = [kinds for kinds, answers in tried.items() if any(answer is not None for answer in answers)]
-        ordered = sorted(
-            taken,
-            key=lambda kinds: (-self._agreement(kinds, tried[kinds]), -shown[kinds], -len(set(tried[kinds]))),
-        )
-        return ordered[:MOST_KINDS]
-
-    def _agreement(self, kinds: Kinds, answers: Sequence[str | None]) -> float:
-        """Return the weight of the results that agree with those of any trusted function."""
-        group = self._groups[kinds]
-        return sum(
-            weight_of(answer, known[answer])
-            for call, known, answer in zip(group.calls, group.answers, answers, strict=False)
-            if answer is not None and answer in known and not returns_first_argument(call, answer)
-        )
+        return sorted(taken, key=lambda kinds: (-shown[kinds], -len(set(tried[kinds]))))[:MOST_KINDS]
 
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Record a trusted function's results for the calls of a kind."""
         group = self._groups[kinds]
         group.answers = group.answers or [{} for _ in group.calls]
-        group.sharpest.clear()
         for known, answer in zip(group.answers, answers, strict=True):
             if answer is not None:
                 known.setdefault(answer, set()).add(place)
@@ -150,28 +134,9 @@ class FingerprintIndex:
         return [place for _, place in sorted(found)[:MOST_FOUND]]
 
     def most_distinguishing(self, kinds: Kinds, count: int) -> list[int]:
-        """Return the indices of a few calls of a kind whose results together distinguish most functions."""
-        group = self._groups[kinds]
-        if count in group.sharpest:
-            return group.sharpest[count]
-        functions = sorted({item for known in group.answers for items in known.values() for item in items})
-        given = [_given(answers) for answers in group.answers]
-        rest, chosen = list(range(len(given))), list[int]()
-        classes = dict.fromkeys(
-            functions, 0
-        )  # functions that the chosen calls do not tell apart share a number
-        while rest and len(chosen) < count:
-            parted = {
-                place: len({(classes[item], given[place].get(item)) for item in functions}) for place in rest
-            }
-            best = max(rest, key=lambda place: (parted[place], -place))
-            rest.remove(best)
-            chosen.append(best)
-            numbers: dict[tuple[int, int | None], int] = {}
-            for item in functions:
-                classes[item] = numbers.setdefault((classes[item], given[best].get(item)), len(numbers))
-        group.sharpest[count] = chosen
-        return chosen
+        """Return the indices of a few calls of a kind, those that most results distinguish."""
+        answers = self._groups[kinds].answers
+        return sorted(range(len(answers)), key=lambda place: -len(answers[place]))[:count]
 
     def functions_by_result(self, kinds: Kinds, place: int) -> Mapping[str, set[int]]:
         """Return the trusted functions by their result for one call of a kind."""
@@ -184,11 +149,6 @@ class FingerprintIndex:
         return sorted(
             (kinds for kinds in self._groups if wanted.accepts(len(kinds))), key=lambda kinds: -shown[kinds]
         )
-
-
-def _given(answers: Mapping[str, set[int]]) -> dict[int, int]:
-    """Return the number of each function's result for one call."""
-    return {place: number for number, places in enumerate(answers.values()) for place in places}
 
 
 def weight_of(answer: str, places: Collection[int]) -> float:
@@ -223,12 +183,12 @@ def worth_probing(wanted: Features) -> bool:
     """Return whether a function can be matched by its results: it has arguments and a non-trivial body."""
     least, most = wanted.least_args, wanted.most_args
     possible = least <= MOST_ARGUMENTS and (most is None or most > 0) and not wanted.required_keywords
-    return possible and not wanted.bound and wanted.body.total() >= LEAST_BODY
+    return possible and not wanted.bound and wanted.text.size >= LEAST_BODY
 
 
 def is_short(wanted: Features) -> bool:
     """Return whether a function's body is too short to be known by its results after an edit."""
-    return wanted.body.total() < SHORT_BODY
+    return wanted.text.size < SHORT_BODY
 
 
 def _example_calls(reference: Reference) -> Iterator[tuple[object, ...]]:

@@ -45,21 +45,6 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot, ast.Eq),
     ast.IsNot: (ast.Is, ast.NotEq),
 }
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Div: "/",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-}
 _OPPOSITES = (
     {ast.Lt, ast.Gt},
     {ast.LtE, ast.GtE},
@@ -70,17 +55,6 @@ _OPPOSITES = (
     {ast.Is, ast.IsNot},
 )
 _COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Operator:
-    """Another operator in the place of an operation's, which may group the operands differently."""
-
-    operator: type[ast.operator]
-
-    @property
-    def text(self) -> str:
-        return _OPERATORS[self.operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,90 +103,46 @@ def _edited(function: Function, turns: int, *, omitting: bool = False) -> list[R
     if tree is None or text.count("\n") >= MOST_LINES:
         return []
     for node in ast.walk(tree):
-        if isinstance(node, Function | ast.Name):
-            _rename(node, function.name)
+        if isinstance(node, ast.Name) and node.id == function.name:
+            node.id = NAME
+        elif isinstance(node, Function) and node.name == function.name:
+            node.name = NAME
     text = unparse(tree)
     tree = parse_or_none(text)
     if tree is None:
         return []
     lines = [line.encode() for line in text.split("\n")]
-    in_turn = itertools.zip_longest(
-        *_places(tree, omitting)
-    )  # each edit is made when its turn comes: most of many never are
+    # Each edit is made when its turn comes: most of many never are.
+    in_turn = itertools.zip_longest(*_places(tree, omitting))
+    made = (item for item in itertools.chain.from_iterable(in_turn) if item is not None)
     found: list[Repair] = []
-    for node, edit in filter(None, itertools.chain.from_iterable(in_turn)):
+    for node, edit in itertools.islice(made, MOST_REPAIRS):
         name = f"{NAME}_{len(found)}"
-        changed = (
-            _regrouped(lines, node, edit) if isinstance(edit, _Operator) else _spliced(lines, node, edit)
-        )
-        if changed is not None:
-            written = (
-                f"{edit.text}` for the operator of `" if isinstance(edit, _Operator) else f"{edit}` for `"
-            )
-            shown = f"`{written}{unparse(node)}`".replace(NAME, function.name)
-            found.append(Repair(name, changed.replace(NAME, name), shown, _is_opposite(node, edit), turns))
-        if len(found) == MOST_REPAIRS:
-            break
+        plain = _spliced(lines, node, edit).replace(NAME, name)
+        shown = f"`{edit}` for `{unparse(node)}`".replace(NAME, function.name)
+        found.append(Repair(name, plain, shown, _is_opposite(node, edit), turns))
     return found
 
 
-def _rename(node: Function | ast.Name, own: str) -> None:
-    """Rename the function and its recursive calls to the common placeholder."""
-    if isinstance(node, ast.Name):
-        node.id = NAME if node.id == own else node.id
-    elif node.name == own:
-        node.name = NAME
-
-
-def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> str | None:
-    """Return the source with a node replaced; None if the node has no position."""
-    if node.end_lineno is None or node.end_col_offset is None:
-        return None
-    before, after = (
-        lines[node.lineno - 1][: node.col_offset],
-        lines[node.end_lineno - 1][node.end_col_offset :],
-    )
+def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> str:
+    """Return the source with a node replaced."""
+    first, last = node.lineno - 1, node.end_lineno or node.lineno
     whole = edit if isinstance(node, ast.stmt) else f"({edit})"
-    made = [*lines[: node.lineno - 1], before + whole.encode() + after, *lines[node.end_lineno :]]
-    return b"\n".join(made).decode()
+    changed = lines[first][: node.col_offset] + whole.encode() + lines[last - 1][node.end_col_offset :]
+    return b"\n".join((*lines[:first], changed, *lines[last:])).decode()
 
 
-def _regrouped(lines: Sequence[bytes], node: ast.expr | ast.stmt, sign: _Operator) -> str | None:
-    """Return the source with the operator of an operation exchanged where that groups its neighbors differently.
-
-    None where it does not: then it is the same edit as that of the operation.
-    """
-    if not isinstance(node, ast.BinOp) or node.left.end_lineno != node.right.lineno:
-        return None
-    number, start, end = node.right.lineno - 1, node.left.end_col_offset or 0, node.right.col_offset
-    between = lines[number][start:end].decode().replace(_OPERATORS[type(node.op)], sign.text, 1)
-    line = lines[number][:start] + between.encode() + lines[number][end:]
-    made = b"\n".join((*lines[:number], line, *lines[number + 1 :])).decode()
-    as_operation = _spliced(lines, node, unparse(ast.BinOp(node.left, sign.operator(), node.right)))
-    trees = [parse_or_none(text) for text in (made, as_operation or "")]
-    first, second = (ast.dump(tree) if tree is not None else "" for tree in trees)
-    return made if first and first != second else None
-
-
-def _places(
-    tree: ast.Module, omitting: bool
-) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str | _Operator]]]:
+def _places(tree: ast.Module, omitting: bool) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str]]]:
     """Yield, for each node that can be edited, the node with one replacement after another."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
     conditions = {id(part) for node in ast.walk(tree) for part in _conditions(node)}
     bounds = {id(part) for node in ast.walk(tree) for part in _bounds(node)}
-    nested = {id(part) for node in ast.walk(tree) for part in _nested_operations(node)}
     for node in ast.walk(tree):
-        if id(node) in inside_text or not isinstance(node, ast.expr | ast.stmt):
-            continue
-        edits: Iterator[str | _Operator] = _all_edits(node, id(node) in conditions, id(node) in bounds)
-        if omitting and _does_something(node):
-            edits = itertools.chain(edits, ("pass",))
-        if id(node) in nested and isinstance(node, ast.BinOp):
-            signs = (_Operator(operator) for operator in _operators(type(node.op)))
-            edits = itertools.chain(edits, signs)
-        yield zip(itertools.repeat(node), edits)
+        if id(node) not in inside_text and isinstance(node, ast.expr | ast.stmt):
+            edits = _all_edits(node, id(node) in conditions, id(node) in bounds)
+            omitted = ("pass",) if omitting and _does_something(node) else ()
+            yield zip(itertools.repeat(node), itertools.chain(edits, omitted))
 
 
 def _does_something(node: ast.expr | ast.stmt) -> bool:
@@ -220,23 +150,14 @@ def _does_something(node: ast.expr | ast.stmt) -> bool:
     return isinstance(node, ast.stmt) and not (described or isinstance(node, ast.Pass | Function))
 
 
-def _nested_operations(node: ast.AST) -> list[ast.expr]:
-    """Return the operations of which one is an operand of the other."""
-    if not isinstance(node, ast.BinOp):
-        return []
-    inner: list[ast.expr] = [item for item in (node.left, node.right) if isinstance(item, ast.BinOp)]
-    return [node, *inner] if inner else []
-
-
 def _conditions(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     if isinstance(node, ast.comprehension):
         return node.ifs
-    is_condition = isinstance(node, ast.Return) and isinstance(
-        node.value, ast.BoolOp | ast.Call | ast.Compare
-    )
-    return [node.value] if is_condition and isinstance(node, ast.Return) and node.value is not None else []
+    if isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp | ast.Call | ast.Compare):
+        return [node.value]
+    return []
 
 
 def _bounds(node: ast.AST) -> list[ast.expr]:
@@ -293,11 +214,11 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield "break"
 
 
-def _is_opposite(node: ast.expr | ast.stmt, edit: str | _Operator) -> bool:
+def _is_opposite(node: ast.expr | ast.stmt, edit: str) -> bool:
     """Return whether an edit exchanges `min` and `max`, or a comparison and the one that turns it round."""
     if isinstance(node, ast.Name):
         return _COUNTERPARTS.get(node.id) == edit
-    instead = parse_or_none(edit) if isinstance(node, ast.Compare) and isinstance(edit, str) else None
+    instead = parse_or_none(edit) if isinstance(node, ast.Compare) else None
     match (node, instead):
         case ast.Compare(ops=own), ast.Module([ast.Expr(ast.Compare(ops=other))]):
             return any({type(one), type(two)} in _OPPOSITES for one, two in zip(own, other, strict=False))

@@ -1,25 +1,13 @@
-"""Detect functions that do nothing, or only use plain values, and so cannot do what they describe."""
+"""Detect functions that do nothing, and so cannot do what they describe."""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import Definition, Function
+from codeguard.behavior.source.definitions import Function
 from codeguard.syntax.names import dotted_name
 
-LEAST_WORDS = 3  # of a description
-LEAST_EMPTY = 3  # methods of a class that do nothing
-# Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
-_MEANT = re.compile(
-    r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
-    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
-    r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
-    re.IGNORECASE,
-)
-_RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
@@ -43,13 +31,6 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
-
-
-def _is_interface(owner: ast.ClassDef) -> bool:
-    """Return whether half of a class's methods, and not just a few, do nothing: they are there to be overridden."""
-    methods = [item for item in owner.body if isinstance(item, Function)]
-    empty = sum(map(does_nothing, methods))
-    return empty >= LEAST_EMPTY and 2 * empty >= len(methods)
 
 
 def is_declaration(function: Function, path: str) -> bool:
@@ -79,63 +60,6 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
         if function in block
         for item in block
     )
-
-
-_REACHING = frozenset(
-    """
-    breakpoint compile delattr eval exec exit getattr globals help input locals open print quit setattr vars
-    __import__ __loader__ __build_class__
-    """.split()  # noqa: SIM905 - words read better as words
-)
-COMPUTING = frozenset(dir(builtins)) - _REACHING
-_PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
-_METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
-
-
-def uses_plain_values_only(
-    function: Function, known: Collection[str] = (), modules: Collection[str] = ()
-) -> bool:
-    """Return whether a function only works on plain values: it uses no global name and no attribute.
-
-    Such a function calls none of its arguments, imports nothing and yields nothing. Names of `known` functions and
-    values, and what it reads of `modules`, are allowed.
-    """
-    given = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
-    nodes = [node for statement in function.body for node in ast.walk(statement)]
-    if any(isinstance(node, (*_CHANGES, Function, ast.ClassDef, ast.Await, ast.With)) for node in nodes):
-        return False
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    bound = given | {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    called = [node.func for node in nodes if isinstance(node, ast.Call)]
-
-    def read(node: ast.Attribute) -> bool:
-        of_module = isinstance(node.value, ast.Name) and node.value.id in modules
-        return isinstance(node.ctx, ast.Load) and (of_module or node.attr in _METHODS)
-
-    return (
-        all(node.id in bound or node.id in COMPUTING or node.id in known for node in names)
-        and all(read(node) for node in nodes if isinstance(node, ast.Attribute))
-        and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
-    )
-
-
-def is_meant_empty(definition: Definition) -> bool:
-    """Return whether a function that does nothing is there to be overridden, or says that it raises."""
-    raises = isinstance(definition.node.body[-1], ast.Raise)
-    if definition.owner is None:
-        return raises and _RAISES.match(definition.docstring) is not None
-    return raises or _is_interface(definition.owner)
-
-
-def describes_result(definition: Definition) -> bool:
-    """Return whether a function describes a result, and nothing indicates that it is meant to do nothing.
-
-    Methods and decorated functions are excluded, because they may be there to be overridden.
-    """
-    if definition.owner is not None or definition.node.decorator_list:
-        return False
-    docstring = definition.docstring
-    return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
 def _body(function: Function) -> Iterator[ast.AST]:

@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 from codeguard.analysis.python.sketches import sketch
 from codeguard.analysis.python.statements import ITSELF, VARIABLE, statements
 
-LEAST_TOKENS = 30  # shorter texts may agree by chance
+LEAST_TOKENS = 24  # shorter texts may agree by chance
 LEAST_SURE_TOKENS = 42  # the same for texts with other names
 LEAST_KEPT = 0.85  # share of the trusted text's tokens that the candidate has, in the same order
-LEAST_SURE_KEPT = 0.95
+LEAST_SURE_KEPT = 0.93
 MAX_TOKENS = 2_000
 MAX_UNEQUAL = 250  # tokens between the common beginning and the common end
 STRING, NUMBER = "''", "0"
@@ -33,6 +33,11 @@ class Text:
     named: tuple[str, ...]
     renamed: tuple[str, ...]
     grams: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of tokens after the header."""
+        return len(self.named) - self.named.index(":") - 1 if ":" in self.named else 0
 
     @property
     def numbered(self) -> tuple[str, ...]:

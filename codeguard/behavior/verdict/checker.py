@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 import secrets
@@ -15,7 +16,7 @@ from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.matching.stubs import does_nothing
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
@@ -57,8 +58,6 @@ WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
-# How a text differs from a trusted one: not, by name and description, otherwise.
-IDENTICAL, RENAMED, UNLIKE = range(3)
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -221,18 +220,15 @@ class BehaviorChecker:
         return self._plan(candidate)
 
     def _stub_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function that does nothing although it claims to be a trusted one or describes a result.
+        """Report a function that does nothing although it claims to be a trusted one.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
-        well, or the stub is there to be overridden.
+        well, or the stub only raises, as one that is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
-        if any(does_nothing(item.definition.node) for item in trusted) or is_meant_empty(
-            candidate.definition
-        ):
-            return None
         claims = self._lookalike_name(candidate)
-        if not claims and not describes_result(candidate.definition):
+        only_raises = isinstance(candidate.definition.node.body[-1], ast.Raise)
+        if only_raises or not claims or any(does_nothing(item.definition.node) for item in trusted):
             return None
         row = named("does-nothing")
         return CheckReport(
@@ -240,7 +236,7 @@ class BehaviorChecker:
             row.reason,
             self._sandbox.level.name,
             effects=candidate.effects,
-            claims=claims or "what its description promises",
+            claims=claims,
             refuted=True,
             decided_by=row.id,
         )
@@ -270,23 +266,18 @@ class BehaviorChecker:
 
     def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
-        found = self._library.references_for(candidate.features)
+        text = candidate.definition.text
 
-        def distance(pair: tuple[Reference, Similarity]) -> int:
-            if pair[0].definition.text == candidate.definition.text:
-                return IDENTICAL
-            return RENAMED if pair[1].overlap.is_whole else UNLIKE
+        def unlike(pair: tuple[Reference, Similarity]) -> tuple[bool, bool]:
+            return pair[0].definition.text != text, not pair[1].overlap.is_whole
 
-        # In a tie the function with the identical text is first, so that a copy is checked against its original.
-        found.sort(key=distance)
         chosen: list[tuple[Reference, Similarity]] = []
-        for reference, similarity in found:
-            if chosen and distance(chosen[0]) < distance((reference, similarity)):
-                break  # a copy is checked against its original only
-            if reference.usable is not None and candidate.accepts(reference.examples):
-                chosen.append((reference, similarity))
-            if len(chosen) == MAX_REFERENCES:
+        for pair in sorted(self._library.references_for(candidate.features), key=unlike):
+            # A copy is checked against its original only.
+            if len(chosen) == MAX_REFERENCES or (chosen and unlike(chosen[0]) < unlike(pair)):
                 break
+            if pair[0].usable is not None and candidate.accepts(pair[0].examples):
+                chosen.append(pair)
         return chosen
 
     def _lookalike_name(self, candidate: CandidateFunction) -> str:

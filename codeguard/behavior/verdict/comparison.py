@@ -7,15 +7,16 @@ implementations often differ in such details, and none of them is wrong. A stric
 
 from __future__ import annotations
 
-import ast
 import cmath
 import marshal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from codeguard.behavior.inputs.generation import MAX_DEPTH, magnitude
+from codeguard.behavior.matching.fingerprints import result_text
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Expected, Prints, Raises, Returns
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
-MAX_WRITTEN = 20_000  # characters of a value's repr
 MAX_SHOWN = 120
 LEAST_AGREEMENT = 0.5
 NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
@@ -175,33 +175,9 @@ def _comparison(same: bool) -> Comparison:
 
 
 def _plain_within(value: object) -> object:
-    """Return the plain value of an instance of a subclass or of a number or container type, or itself."""
-    if not isinstance(value, Opaque) or not value.fields:
-        return value
-    name, content = value.fields[0]
-    if name == "":
-        return content
-    if name != "repr" or not isinstance(content, str) or len(content) > MAX_WRITTEN:
-        return value
-    inside = content.partition("(")[2].rpartition(")")[0]
-    try:
-        match value.type_name:
-            case "Decimal":
-                return float(inside.strip("'\""))
-            case "Fraction":
-                numerator, _, denominator = inside.partition(",")
-                whole, rest = divmod(int(numerator), int(denominator))
-                return whole if not rest else int(numerator) / int(denominator)
-            case "deque" | "array" if "[" in inside:
-                return ast.literal_eval(inside[inside.index("[") : inside.rindex("]") + 1])
-            case "array":
-                return []
-            case "range":
-                made = range(*(int(part) for part in inside.split(",")))
-                return list(made) if len(made) <= MAX_WRITTEN else value
-    except (ValueError, SyntaxError, ArithmeticError, RecursionError, MemoryError, TypeError):
-        pass
-    return value
+    """Return the plain value of an instance of a subclass of a plain type, or itself."""
+    wraps = isinstance(value, Opaque) and value.fields and value.fields[0][0] == ""
+    return value.fields[0][1] if wraps and isinstance(value, Opaque) else value
 
 
 def compare_with_example(expected: Expected, result: CallResult, scale: float = 1.0) -> Comparison:
@@ -296,15 +272,12 @@ def result_kind(value: object) -> str:
 class Case:
     """A call of the candidate, and what decides whether its result is right.
 
-    That is either an `example` or the reference's result. With `silence_free`, no example shows
-    what the function returns if there is nothing to return, so None may stand for 0 or an empty
-    list.
+    That is either an `example` or the reference's result.
     """
 
     call: Call
     example: Example | None = None
     reference: CallResult | None = None
-    silence_free: bool = False
 
     @property
     def expected(self) -> CallResult:
@@ -325,30 +298,45 @@ class Case:
             return compare_with_example(self.example.expected, answer, scale)
         if self.reference is None:
             return Comparison.UNKNOWN
-        comparison = compare_with_reference(self.reference, answer, self.call.args, scale)
-        return (
-            Comparison.UNKNOWN
-            if comparison is Comparison.DIFFERENT and self.is_silent(answer)
-            else comparison
-        )
-
-    def is_silent(self, answer: CallResult) -> bool:
-        """Return whether both say that there is no result, in ways of which no example shows one."""
-        if not self.silence_free or not answer.outcome is Outcome.RETURNED is self.expected.outcome:
-            return False
-        left = [
-            (one.files, one.stdout.split(), is_empty_result(one.value)) for one in (self.expected, answer)
-        ]
-        return left[0] == left[1] and left[0][2]
+        return compare_with_reference(self.reference, answer, self.call.args, scale)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CaseResult:
     """A case with the candidate's result and the comparison."""
 
     case: Case
     answer: CallResult
     comparison: Comparison
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the result agrees."""
+        return self.comparison is Comparison.SAME
+
+    @cached_property
+    def expected(self) -> CallResult:
+        """What the call should give."""
+        return self.case.expected
+
+    @cached_property
+    def value_text(self) -> str:
+        """The expected value as text; cached, because many forms ask for it and it may be long."""
+        return result_text(self.expected.value)
+
+    @property
+    def expected_text(self) -> str:
+        """The expected result as text."""
+        if self.expected.outcome is not Outcome.RETURNED:
+            return "raised"
+        files = self.expected.files
+        return f"{self.value_text}, {result_text(files)}" if files else self.value_text
+
+    @property
+    def returned(self) -> bool:
+        """Whether both sides return, and leave the same files."""
+        same_files = self.expected.files == self.answer.files or self.case.example is not None
+        return self.expected.outcome is Outcome.RETURNED is self.answer.outcome and same_files
 
     @property
     def size(self) -> int:
@@ -366,7 +354,7 @@ class CaseResult:
         reference = self.case.reference
         if reference is None:
             return self.case.example is not None
-        if reference.outcome is not Outcome.RETURNED or self.case.is_silent(self.answer):
+        if reference.outcome is not Outcome.RETURNED:
             return False
         return same_value(reference.value, reference.value) is Comparison.SAME
 
@@ -394,10 +382,10 @@ def compare_results(cases: Sequence[Case], answers: Sequence[CallResult]) -> lis
     return [CaseResult(case, answer, case.judge(answer)) for case, answer in pairs]
 
 
-def case_of_observed(observed: ObservedCall, runnable: Runnable, silence_free: bool = False) -> Case | None:
+def case_of_observed(observed: ObservedCall, runnable: Runnable) -> Case | None:
     """Return the case that expects the reference's result; None if the call cannot be made."""
     call = observed.for_function(runnable)
-    return None if call is None else Case(call, None, observed.answer, silence_free)
+    return None if call is None else Case(call, None, observed.answer)
 
 
 def wrong_results(results: Sequence[CaseResult]) -> list[CaseResult]:

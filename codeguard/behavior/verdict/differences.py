@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
@@ -27,8 +27,6 @@ from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
-MOST_DIGITS = 7
-MOST_PLACES = 4  # of a tuple that may hold the whole result as one of its parts
 LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
 NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
@@ -55,36 +53,7 @@ class Differences:
     has_form: bool = False
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A call with the trusted function's result and the candidate's."""
-
-    item: CaseResult
-    call: Call
-    expected: CallResult
-    got: CallResult
-    same: bool
-
-    @cached_property
-    def value_text(self) -> str:
-        """The expected value as text; cached, because many forms ask for it and it may be long."""
-        return result_text(self.expected.value)
-
-    @property
-    def answer(self) -> str:
-        """The expected result as text."""
-        if self.expected.outcome is not Outcome.RETURNED:
-            return "raised"
-        files = self.expected.files
-        return f"{self.value_text}, {result_text(files)}" if files else self.value_text
-
-    @property
-    def returned(self) -> bool:
-        same_files = self.expected.files == self.got.files or self.item.case.example is not None
-        return self.expected.outcome is Outcome.RETURNED is self.got.outcome and same_files
-
-
-Fits = Callable[[_Pair], bool]
+Fits = Callable[[CaseResult], bool]
 
 
 def differences(
@@ -96,20 +65,22 @@ def differences(
     that is the trusted one with something changed (`is_copy`) has no choices of its own but to refuse more.
     """
     pairs = [
-        _Pair(item, item.case.call, item.case.expected, item.answer, item.comparison is Comparison.SAME)
+        item
         for item in comparable_results(results)
         if not is_hidden(item) and contract.includes(item.case.call.args or ())
     ]
-    if all(pair.same for pair in pairs):
+    if all(pair.is_same for pair in pairs):
         share = float(bool(pairs))
         return Differences(agreement=share, distinctive=share, compared=len(pairs))
     outside = {id(pair): name for pair in pairs if (name := _refusal(pair, contract, raised, is_copy))}
     if sum(name == REFUSES for name in outside.values()) > MOST_AT_EDGE * len(pairs):
         outside = {}
     by_edge, silences = _by_edge(pairs), _empty_results(pairs)
-    settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)} | set(outside)
-    best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
-    for name, fits in (("", attrgetter("same")), *(() if is_copy else _forms(pairs, contract))):
+    settled = {id(pair) for pair in pairs if pair.is_same and _means_nothing_found(pair.expected)} | set(
+        outside
+    )
+    best: tuple[list[CaseResult], tuple[str, ...], bool] | None = None
+    for name, fits in (("", attrgetter("is_same")), *(() if is_copy else _forms(pairs, contract))):
         rest = [pair for pair in pairs if id(pair) not in settled and not fits(pair)]
         left, edges = (rest, ()) if is_copy else _edges(rest, by_edge, silences)
         if best is None or len(left) < len(best[0]):
@@ -118,18 +89,18 @@ def differences(
             break
     assert best is not None
     wrong, respects, has_form = best
-    items = sorted((pair.item for pair in wrong), key=lambda item: item.size)
+    items = sorted(wrong, key=lambda item: item.size)
     respects = (*respects, *dict.fromkeys(outside.values()))
     distinctive = _beyond_chance(list(_distinctive(pairs)), list(_distinctive(wrong)))
     return Differences(tuple(items), respects, _agreement(pairs, wrong), distinctive, len(pairs), has_form)
 
 
-def _refusal(pair: _Pair, contract: Contract, raised: Collection[str], is_copy: bool) -> str:
+def _refusal(pair: CaseResult, contract: Contract, raised: Collection[str], is_copy: bool) -> str:
     """Return in which respect one side refuses what the other takes, "" if neither does or that is wrong."""
-    expected, got = pair.expected, pair.got
+    expected, got = pair.expected, pair.answer
     if got.outcome is Outcome.RAISED and expected.outcome is Outcome.RETURNED:
         # An example that is no plain call may make several, of which one is refused.
-        shown = pair.item.case.example is not None and pair.call.args is not None
+        shown = pair.case.example is not None and pair.case.call.args is not None
         return REFUSES if not shown and set(raised).intersection(got.exception[:1]) else ""
     accepts = expected.outcome is Outcome.RAISED and got.outcome is Outcome.RETURNED
     refusal = frozenset(expected.exception[:1])
@@ -137,26 +108,26 @@ def _refusal(pair: _Pair, contract: Contract, raised: Collection[str], is_copy: 
     return TAKES if accepts and is_choice and refusal.isdisjoint(contract.protecting) else ""
 
 
-def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
-    every = Counter(pair.answer for pair in pairs)
-    bad = Counter(pair.answer for pair in wrong)
+def _agreement(pairs: Sequence[CaseResult], wrong: Sequence[CaseResult]) -> float:
+    every = Counter(pair.expected_text for pair in pairs)
+    bad = Counter(pair.expected_text for pair in wrong)
     return sum(1 - bad[answer] / count for answer, count in every.items()) / max(1, len(every))
 
 
-def _beyond_chance(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
+def _beyond_chance(pairs: Sequence[CaseResult], wrong: Sequence[CaseResult]) -> float:
     """Return the agreement beyond that of a function which always returns the same."""
-    answers = len({pair.answer for pair in pairs})
+    answers = len({pair.expected_text for pair in pairs})
     if answers < 2:
         return 0.0  # a constant result agrees with every constant function
     return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
 
 
-def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
+def _distinctive(pairs: Sequence[CaseResult]) -> Iterator[CaseResult]:
     return (
         pair
         for pair in pairs
         if pair.expected.outcome is not Outcome.RETURNED
-        or not returns_first_argument(pair.call.args or (), pair.value_text)
+        or not returns_first_argument(pair.case.call.args or (), pair.value_text)
     )
 
 
@@ -171,7 +142,7 @@ def is_hidden(item: CaseResult) -> bool:
 # Forms: each has to fit every call except edge cases.
 
 
-def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fits]]:
+def _forms(pairs: Sequence[CaseResult], contract: Contract) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that a contract leaves open, each with a test for one call."""
     shown = {
         result_text(pair.expected.args_after) if pair.expected.value is None else pair.value_text
@@ -180,51 +151,32 @@ def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fi
     }
     if len(shown) < LEAST_SHOWN:
         return
-    yield "prints its result", _is_printed
     # Where no call changes anything, one that returns nothing does not work in place.
-    if any(is_changed(pair.got, pair.call) for pair in pairs):
+    if any(is_changed(pair.answer, pair.case.call) for pair in pairs):
         yield "changes its argument instead of returning a new value", _is_in_place
-    if any(is_changed(pair.expected, pair.call) for pair in pairs):
+    if any(is_changed(pair.expected, pair.case.call) for pair in pairs):
         yield "returns a new value instead of changing its argument", _is_returned_instead
     yield "another kind of container", partial(_is_other_container, ordered=True)
     if ORDER in contract.leaves_open and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
-    yield "text in place of a number", _is_text_form
     yield "gives negative numbers another sign", _other_sign
     if POSITION in contract.leaves_open:
         yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
         yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
-    for digits in range(MOST_DIGITS):
-        yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
-    for place in range(MOST_PLACES - 1):
-        yield "returns more than the trusted function", partial(_is_part, place=place)
-        yield (
-            "returns a part of what the trusted function does",
-            partial(_is_part, place=place, of_trusted=True),
-        )
 
 
-def _is_printed(pair: _Pair) -> bool:
-    if not pair.returned or pair.got.value is not None:
-        return False
-    value = pair.expected.value
-    try:
-        texts = [str(value), " ".join(map(str, value)) if isinstance(value, list | tuple) else ""]
-    except ValueError:  # an integer with more digits than Python converts to text
-        return False
-    return any(text and text.split() == pair.got.stdout.split() for text in texts)
-
-
-def _is_in_place(pair: _Pair) -> bool:
-    quiet = pair.returned and pair.got.value is None
-    if pair.call.args is None:  # what such a call changes is not seen
+def _is_in_place(pair: CaseResult) -> bool:
+    quiet = pair.returned and pair.answer.value is None
+    if pair.case.call.args is None:  # what such a call changes is not seen
         return quiet
-    return quiet and _is_first(pair.expected.value, pair.got.args_after)
+    return quiet and _is_first(pair.expected.value, pair.answer.args_after)
 
 
-def _is_returned_instead(pair: _Pair) -> bool:
+def _is_returned_instead(pair: CaseResult) -> bool:
     return (
-        pair.returned and pair.expected.value is None and _is_first(pair.got.value, pair.expected.args_after)
+        pair.returned
+        and pair.expected.value is None
+        and _is_first(pair.answer.value, pair.expected.args_after)
     )
 
 
@@ -232,11 +184,11 @@ def _is_first(value: object, arguments: tuple[object, ...] | None) -> bool:
     return bool(arguments) and same_value(value, (arguments or ())[0]) is Comparison.SAME
 
 
-def _is_other_container(pair: _Pair, ordered: bool) -> bool:
-    first, second = as_list(pair.expected.value), as_list(pair.got.value)
+def _is_other_container(pair: CaseResult, ordered: bool) -> bool:
+    first, second = as_list(pair.expected.value), as_list(pair.answer.value)
     if not pair.returned or first is None or second is None or len(first) != len(second):
         return False
-    values = pair.expected.value, pair.got.value
+    values = pair.expected.value, pair.answer.value
     if ordered and not any(isinstance(value, set | frozenset) for value in values):
         return same_value(first, second) is Comparison.SAME
     return Counter(map(result_text, first)) == Counter(map(result_text, second))
@@ -252,77 +204,53 @@ def _differ(row: Sequence[object], count: int) -> bool:
     return False
 
 
-def _reorders(pairs: Sequence[_Pair]) -> bool:
+def _reorders(pairs: Sequence[CaseResult]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
     long = [pair for pair in pairs if pair.returned and _differ(as_list(pair.expected.value) or (), 2)]
-    return bool(long) and sum(not pair.same for pair in long) >= LEAST_REORDERED * len(long)
+    return bool(long) and sum(not pair.is_same for pair in long) >= LEAST_REORDERED * len(long)
 
 
-def _is_text_form(pair: _Pair) -> bool:
-    first, second = pair.expected.value, pair.got.value
-    return pair.returned and isinstance(first, str) != isinstance(second, str) and str(first) == str(second)
-
-
-def _other_sign(pair: _Pair) -> bool:
+def _other_sign(pair: CaseResult) -> bool:
     """Return whether the results differ only in sign while one of several numbers is negative.
 
     The sign of a common divisor or a remainder of negative numbers is a choice. The sign of a distance is not: it also
     differs if no number is negative.
     """
-    first, second = _number(pair.expected.value), _number(pair.got.value)
-    numbers = [number for value in pair.call.args or () if (number := _number(value)) is not None]
+    first, second = _number(pair.expected.value), _number(pair.answer.value)
+    numbers = [number for value in pair.case.call.args or () if (number := _number(value)) is not None]
     negative = len(numbers) > 1 and min(numbers) < 0
     opposite = first is not None and second is not None and first == -second
-    return pair.same or (pair.returned and negative and opposite)
+    return pair.is_same or (pair.returned and negative and opposite)
 
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _is_shifted(pair: _Pair, by: int) -> bool:
-    first, second = _number(pair.expected.value), _number(pair.got.value)
+def _is_shifted(pair: CaseResult, by: int) -> bool:
+    first, second = _number(pair.expected.value), _number(pair.answer.value)
     return pair.returned and first is not None and second is not None and second - first == by
-
-
-def _is_rounded(pair: _Pair, digits: int) -> bool:
-    first, second = pair.expected.value, pair.got.value
-    try:
-        return (
-            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
-        )
-    except (ValueError, OverflowError):
-        return False
-
-
-def _is_part(pair: _Pair, place: int, of_trusted: bool = False) -> bool:
-    part, whole = pair.expected.value, pair.got.value
-    if of_trusted:
-        part, whole = whole, part
-    if not pair.returned or not isinstance(whole, tuple) or not place < len(whole) <= MOST_PLACES:
-        return False
-    return same_value(part, whole[place]) is Comparison.SAME
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
 
 
-def _by_edge(pairs: Sequence[_Pair]) -> list[tuple[str, list[_Pair]]]:
+def _by_edge(pairs: Sequence[CaseResult]) -> list[tuple[str, list[CaseResult]]]:
     """Return the calls of each edge case that few enough calls belong to, rarest first."""
-    found: dict[str, list[_Pair]] = {}
+    found: dict[str, list[CaseResult]] = {}
     for pair in pairs:
-        for label in edges_of(pair.call):
+        for label in edges_of(pair.case.call):
             found.setdefault(label, []).append(pair)
     rare = {label: members for label, members in found.items() if len(members) <= MOST_AT_EDGE * len(pairs)}
     return sorted(rare.items(), key=lambda item: (len(item[1]), item[0]))
 
 
 def _edges(
-    rest: Sequence[_Pair], by_edge: Sequence[tuple[str, list[_Pair]]], silences: set[int]
-) -> tuple[list[_Pair], tuple[str, ...]]:
+    rest: Sequence[CaseResult], by_edge: Sequence[tuple[str, list[CaseResult]]], silences: set[int]
+) -> tuple[list[CaseResult], tuple[str, ...]]:
     """Return the remaining differences, and the respects that explain the others."""
     description: list[str] = []
-    left = [pair for pair in rest if not (pair.expected.outcome is Outcome.RAISED is pair.got.outcome)]
+    left = [pair for pair in rest if not (pair.expected.outcome is Outcome.RAISED is pair.answer.outcome)]
     if len(left) < len(rest):
         description.append("raises another exception")
     spoken = [pair for pair in left if id(pair) not in silences]
@@ -338,16 +266,16 @@ def _edges(
     return left, tuple(description)
 
 
-def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
+def _empty_results(pairs: Sequence[CaseResult]) -> set[int]:
     """Return the calls for which both sides say that there is no result, each in one consistent way."""
     boolean = any(pair.expected.value is True for pair in pairs)
-    by_word: dict[str, list[_Pair]] = {}
+    by_word: dict[str, list[CaseResult]] = {}
     for pair in pairs:
-        if _means_nothing_found(pair.expected) and not is_changed(pair.expected, pair.call):
+        if _means_nothing_found(pair.expected) and not is_changed(pair.expected, pair.case.call):
             by_word.setdefault(pair.value_text, []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
-        first = members[0].got
+        first = members[0].answer
         quiet = first.outcome is Outcome.RAISED or _means_nothing_found(first)
         if quiet and not (boolean and first.value == -1) and _is_one_way(members, _treatment(first)):
             explained.update(id(pair) for pair in members)
@@ -379,17 +307,19 @@ def _treatment(result: CallResult) -> str:
     return result_text(result.value) if result.outcome is Outcome.RETURNED else "refused"
 
 
-def _is_one_way(members: Sequence[_Pair], way: str) -> bool:
-    return all(_treatment(pair.got) == way for pair in members)
+def _is_one_way(members: Sequence[CaseResult], way: str) -> bool:
+    return all(_treatment(pair.answer) == way for pair in members)
 
 
-def _is_consistent_edge(members: Sequence[_Pair], differing: Sequence[_Pair], *, refused: bool) -> bool:
+def _is_consistent_edge(
+    members: Sequence[CaseResult], differing: Sequence[CaseResult], *, refused: bool
+) -> bool:
     """Return whether every input of this kind is treated in one way, and no rejected input is accepted.
 
     With `refused`, returning an empty value for each of them does not count as such a way.
     """
-    way = _treatment(differing[0].got)
-    empty = not refused and _is_empty_result(differing[0].got)
+    way = _treatment(differing[0].answer)
+    empty = not refused and _is_empty_result(differing[0].answer)
     return (
         (way == "refused" or empty)
         and not any(map(_accepts_rejected, differing))
@@ -397,14 +327,14 @@ def _is_consistent_edge(members: Sequence[_Pair], differing: Sequence[_Pair], *,
     )
 
 
-def _accepts_rejected(pair: _Pair) -> bool:
+def _accepts_rejected(pair: CaseResult) -> bool:
     """Return whether the candidate returns a result where the trusted function raises or says no."""
-    if pair.got.outcome is not Outcome.RETURNED:
+    if pair.answer.outcome is not Outcome.RETURNED:
         return False
     if pair.expected.outcome is Outcome.RAISED:
         return True
     rejected = pair.expected.value is None or pair.expected.value is False
-    return rejected and not isinstance(pair.got.value, Opaque) and bool(pair.got.value)
+    return rejected and not isinstance(pair.answer.value, Opaque) and bool(pair.answer.value)
 
 
 def edges_of(call: Call) -> frozenset[str]:

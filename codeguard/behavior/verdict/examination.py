@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +20,6 @@ from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
     Comparison,
-    case_of_observed,
     comparable_results,
     compare_results,
     rejects_arguments,
@@ -33,21 +31,23 @@ from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilit
 from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
-    hides,
+    incomparable_results,
+    is_answered,
     returns_other_kind,
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
 from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
+from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, decide
 from codeguard.corpus import syntax
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
-from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
+from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
+NO_ANSWER = "no result that could be compared"
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Examination:
         similarity: Similarity,
     ) -> Steps[CheckReport]:
         """Check the candidate against a trusted function: its examples, and results on generated inputs."""
-        cases = self._cases(profile)
+        cases = self.session.cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
         seen = Observations(self.session, profile, similarity, cases, self._idle())
@@ -93,17 +93,6 @@ class Examination:
     def _idle(self) -> JobResult:
         return JobResult(Status.NO_SIGNAL, self.session.level, self.session.runner.tier)
 
-    def _cases(self, profile: Profile) -> list[Case]:
-        session, runnable = self.session, self.session.candidate.runnable
-        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        cases = [Case(call, example) for example, call in pairs if call is not None]
-        own = session.candidate.definition.parameters
-        wanted = [item for item in profile.generated if item.has_options(own)]
-        made = [case_of_observed(item, runnable, profile.silence_free) for item in wanted]
-        cases += [case for case in made if case is not None]
-        known = [case for case in cases if session.has_options_of(profile.reference, case)]
-        return [case for case in known if session.accepts_call(case)]
-
     # The stages
 
     def _run_calls(self, seen: Observations) -> Steps[None]:
@@ -113,15 +102,13 @@ class Examination:
         ordinary, other = yield from self.session.ask(seen.cases, twice=True)
         seen.elsewhere, seen.effects = other.calls[::-1], (*ordinary.effects, *other.effects)
         seen.judge(ordinary)
-        if seen.comparable:
-            seen.refuses_all = yield from self.session.rejects_inputs(seen.results, seen.similarity)
 
     def _settle_differences(self, seen: Observations) -> Steps[None]:
         """Repeat what is wrong outside of the restricted tier, and drop what is arbitrary."""
-        wrong = wrong_results(seen.results)
-        if wrong and not (yield from self.session.is_wrong_natively(wrong)):
+        runner = self.session.runner
+        if seen.any_wrong and runner.tier is Tier.RESTRICTED and self.session.level >= Level.L2:
             # The policy of the restricted tier must not convict a candidate.
-            self.session.runner.tier = Tier.NATIVE
+            runner.tier = Tier.NATIVE
             ordinary, other = yield from self.session.ask(seen.cases, twice=True)
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
@@ -245,48 +232,43 @@ class Examination:
     # The reports
 
     def _report(self, row: Row, seen: Observations) -> CheckReport:
+        every, compared = len(seen.results), comparable_results(seen.results)
+        shown = [item for item in compared if item.case.example is not None]
         weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
-            "examples": (
-                seen.wrong_examples,
-                len(comparable_results([item for item in seen.results if item.case.example is not None])),
-            ),
+            "examples": (seen.wrong_examples, len(shown)),
             "wrong": (seen.wrong_calls, seen.among),
-            "world": (seen.depends_on_world if row.weighs == "world" else (), len(seen.results)),
+            "world": (seen.depends_on_world, every),
             "repeated": (seen.repeated_calls, REPEATS),
             "triggered": (seen.triggered_calls, seen.among),
             "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
-            "any-wrong": (wrong_results(seen.results), len(comparable_results(seen.results))),
-            "incomparable": (seen.incomparable, len(seen.results)),
+            "any-wrong": (wrong_results(seen.results), len(compared)),
+            "incomparable": (seen.incomparable, len(seen.probed or seen.results)),
         }
         wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
         smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
-        shown = seen.hidden_calls if row.id == "hides" else smallest
-        claims = row.claims in (ALWAYS, UNSHOWN) or (row.claims != "" and _holds(seen, row.claims))
-        makers: dict[str, Callable[[], object]] = {
-            "name": lambda: seen.reference.name,
-            "shown": lambda: shown[0].text if shown else "",
-            "agreed": lambda: len(seen.agreed),
-            "respects": lambda: " and ".join(seen.found.respects),
-            "noticed": lambda: f"{seen.noticed:.0%}",
-            "effects": lambda: _effects(seen.effects_beyond),
-            "possible": lambda: _effects(seen.possible[:1]),
-            "hides": lambda: hides(seen.probed or seen.results),
-            "unlike": lambda: _unlike(seen.incomparable, len(seen.results)),
-            "problem": lambda: seen.profile.problem or "the trusted function has no usable example",
-            "ended": lambda: seen.result.detail or "no result that could be compared",
+        possible = seen.possible if row.id == "possible-effects" else ()
+        texts = {
+            "name": seen.reference.name,
+            "shown": smallest[0].text if smallest else "",
+            "agreed": len(seen.agreed),
+            "respects": " and ".join(seen.found.respects),
+            "noticed": f"{seen.noticed:.0%}",
+            "effects": _effects(seen.effects_beyond),
+            "possible": _effects(possible[:1]),
+            "unlike": _unlike(*weighed["incomparable"]),
+            "problem": seen.profile.problem or "the trusted function has no usable example",
+            "ended": seen.result.detail or NO_ANSWER,
         }
-        texts = {name: makers[name]() for name in row.names if name in makers}
-        extra = seen.possible if row.id == "possible-effects" else seen.extra
         return row_report(
             row,
             self.session,
             seen.result,
             texts,
             origin=seen.reference.origin,
-            claims=f"{seen.reference.name} ({seen.reference.origin})" if claims else "",
+            claims=_claimed(row, seen),
             weighed=wrong,
             among=among,
-            extra=() if row.weighs in ("wrong", "examples", "triggered") else extra,
+            extra=() if row.weighs in ("wrong", "examples", "triggered") else possible or seen.extra,
         )
 
     def _spared(self, row: Row, report: CheckReport, seen: Observations) -> CheckReport:
@@ -297,13 +279,13 @@ class Examination:
             "reason": report.reason,
             "origin": "" if owner is None else owner.name,
         }
-        claims = bool(row.claims) and _holds(seen, row.claims)
+        claims = _claimed(row, seen)
         return replace(
             report,
             verdict=Verdict.NO_SIGNAL,
             reason=row.reason.format_map(texts),
-            claims=f"{seen.reference.name} ({seen.reference.origin})" if claims else "",
-            refuted=claims,
+            claims=claims,
+            refuted=bool(claims),
             decided_by=row.id,
         )
 
@@ -318,8 +300,7 @@ class Examination:
             return None
         idle = replace(self._idle(), status=Status.COMPLETED)
         report = row_report(row, self.session, idle, {}, origin=reference.origin)
-        imported = _third_party_imports(self.session.candidate.runnable.source)
-        return with_missing_coverage(self.session, report, imported)
+        return with_missing_coverage(self.session, report, ())
 
     def against_spec(self, spec: Spec) -> Steps[CheckReport]:
         """Check the candidate against a hand-written spec."""
@@ -328,56 +309,50 @@ class Examination:
         cases = [Case(call, example) for example, call in pairs if call is not None]
         (result,) = yield from session.ask(cases)
         results = compare_results(cases, result.calls)
-        wrong, among = wrong_results(results), len(comparable_results(results))
+        features, compared = session.candidate.features, comparable_results(results)
         found = differences(results, contract_of_spec(spec))
+        every = [item for item in wrong_results(results) if not is_hidden(item)]
+        wrong = found.wrong if spec.shipped else every  # another contract than a shipped one is allowed
         another_kind = returns_other_kind(results)
-        repeated = repeated_words(session.candidate.features, spec.summary)
-        extra = capabilities_beyond(
-            all_capabilities(session, result.effects, session.candidate.reach.certain), ()
-        )
-        worst = [capability for capability in extra if capability.kind in CONVICTING]
-        unlike = sorted((item for item in results if item.incomparable), key=lambda item: item.size)
-        features = session.candidate.features
+        certain = all_capabilities(session, result.effects, session.candidate.reach.certain)
+        extra = tuple(item for item in capabilities_beyond(certain, ()) if item.kind in CONVICTING)
+        unlike = incomparable_results(results)
         names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
         is_named = spec.certain and features.written_name in names
         facts = {
-            "comparable": bool(among) and not rejects_arguments(results),
-            "any-wrong": bool(wrong),
-            "shipped": spec.shipped,
-            "differs": bool(found.wrong),
-            "hidden-calls": any(map(is_hidden, wrong)),
-            **dict.fromkeys(("wrong", "own-constant"), False),
-            "another-function": (found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind,
+            "answered": is_answered(results) and not (compared and rejects_arguments(compared)),
+            "wrong-cases": bool(wrong),
+            "another-function": spec.shipped
+            and ((found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind),
             "completed": result.status is Status.COMPLETED,
-            "effects": bool(worst),
+            "effects": bool(extra),
+            "respects": bool(found.respects),
             "incomparable": bool(unlike),
             # Results of different kinds agree by chance only, when both are empty.
-            "spec-claimed": bool((found.agreement and not another_kind) or repeated),
+            "spec-claimed": bool(
+                (found.agreement and not another_kind) or repeated_words(features, spec.summary)
+            ),
         }
         row = decide("spec", facts.__getitem__)
         assert row is not None, "the last row of the stage has no conditions"
         texts = {
             "name": spec.name,
             "shown": wrong[0].text if wrong else "",
-            "agreed": among,
+            "agreed": len(compared),
             "respects": " and ".join(found.respects),
-            "effects": _effects(worst),
-            "hides": hides(results),
+            "effects": _effects(extra),
             "unlike": _unlike(unlike, len(results)),
-            "ended": result.detail or "no result that could be compared",
+            "ended": result.detail or NO_ANSWER,
         }
-        weighed = unlike if row.weighs == "incomparable" else wrong
-        claims = f"{spec.name} ({spec.origin})" if facts.get(row.claims) else ""
-        extra = tuple(worst)
         report = row_report(
             row,
             session,
             result,
             texts,
             origin=spec.origin,
-            claims=claims,
-            weighed=weighed,
-            among=among,
+            claims=f"{spec.name} ({spec.origin})" if facts.get(row.claims) else "",
+            weighed={"incomparable": unlike, "any-wrong": every}.get(row.weighs, wrong),
+            among=len(compared),
             extra=extra,
         )
         return (
@@ -394,8 +369,11 @@ STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ..
 )
 
 
-def _holds(seen: Observations, condition: str) -> bool:
-    return seen.holds(condition.removeprefix("not ")) is not condition.startswith("not ")
+def _claimed(row: Row, seen: Observations) -> str:
+    """Return the trusted function that a reader would take it for, "" where the claim of the row does not hold."""
+    name = row.claims.removeprefix(NOT)
+    holds = name in (ALWAYS, UNSHOWN) or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
+    return f"{seen.reference.name} ({seen.reference.origin})" if holds else ""
 
 
 def _whole_numbers(text: str) -> Iterator[int]:
@@ -411,6 +389,8 @@ def _effects(found: Sequence[Capability]) -> str:
 
 
 def _unlike(found: Sequence[CaseResult], count: int) -> str:
+    if found and is_hidden(found[0]):
+        return f"needs what the sandbox refuses or lacks on {len(found)} of {count} calls"
     if found and found[0].changes_arguments:
         return f"changes its arguments in {len(found)} of {count} calls, which the trusted function does not"
     return f"{len(found)} of {count} answers cannot be compared"
@@ -423,22 +403,6 @@ def _is_same_source(candidate: CandidateFunction, reference: Reference) -> bool:
         return False
     return not own.borrowed or (
         own.home is not None and trusted.home is not None and own.home.has_modules_of(trusted.home)
-    )
-
-
-def _third_party_imports(source: str) -> tuple[str, ...]:
-    """Return the imported modules outside of the standard library, which may differ between the two."""
-    tree = parse_or_none(source)
-    found: list[str] = []
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found.append("." * node.level + (node.module or ""))
-    return tuple(
-        f"import {name}"
-        for name in dict.fromkeys(found)
-        if name.partition(".")[0] not in sys.stdlib_module_names
     )
 
 

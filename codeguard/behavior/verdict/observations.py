@@ -25,7 +25,7 @@ from codeguard.behavior.verdict.comparison import (
     Comparison,
     comparable_results,
     compare_results,
-    is_empty_result,
+    rejects_arguments,
     result_kind,
     wrong_results,
 )
@@ -72,7 +72,6 @@ class Observations:
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
     found: Differences = field(default_factory=Differences)
-    refuses_all: bool = False
     wrong_calls: Sequence[CaseResult] = ()
     among: int = 0
     repeated_calls: Sequence[CaseResult] = ()
@@ -119,35 +118,32 @@ class Observations:
     # The two texts
 
     @property
-    def named_or_described(self) -> bool:
-        """Whether it has the whole name or the description of the trusted function."""
-        return self.similarity.name == 1.0 or self.similarity.described
-
-    @property
     def other_by_words(self) -> bool:
         """Whether neither name nor description is the trusted one, or the text is less than an edited copy's."""
-        return self.similarity.claims_nothing_in_words or not (
-            self.similarity.overlap.edited_copy or self.similarity.name == 1.0
-        )
-
-    @property
-    def reads_like(self) -> bool:
-        """Whether name, text and parameters are those of the trusted function, in their order."""
-        own, other = (
-            [item.name for item in one.parameters if item.kind == "positional"]
-            for one in (self.session.candidate.definition, self.reference.definition)
-        )
-        return self.similarity.lookalike and self.similarity.same_parameters and own == other
+        pair = self.similarity
+        elsewise = pair.opposed or (pair.name < 0.5 and (pair.doc or 0.0) < 0.6)
+        return elsewise or not (pair.overlap.edited_copy or pair.name == 1.0)
 
     @property
     def reads_alike(self) -> bool:
         """Whether name, text and parameters, or description, are those of the trusted function, in its words."""
-        own_words = self.similarity.has_own_description and not self.similarity.overlap.its_text
-        return (
-            (self.similarity.described and not own_words)
-            or self.similarity.repeats_reference
-            or self.reads_like
-        )
+        pair = self.similarity
+        own_words = pair.has_own_description and not pair.overlap.its_text
+        described = (pair.described or pair.lookalike) and not own_words
+        return described or (pair.lookalike and pair.same_parameters)
+
+    @property
+    def meant(self) -> bool:
+        """Whether it is meant to be the trusted function: results bear out what it claims, or show it by themselves."""
+        if self.similarity.certain_claim:
+            return not self._no_common_core
+        return self.found.distinctive >= LEAST_SHOWN_AGREEMENT and not self.similarity.name_only
+
+    @property
+    def suspected(self) -> bool:
+        """Whether a reader would take it for the trusted function, or most results agree beyond chance."""
+        shown = self.found.distinctive >= LEAST_SHOWN_AGREEMENT
+        return self.similarity.certain_claim or shown or self.reads_alike
 
     @property
     def independent(self) -> bool:
@@ -205,8 +201,8 @@ class Observations:
         """Whether most results agree, or name and text leave no doubt and the effect was seen or its text is copied."""
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
         shown = self.similarity.overlap.its_text or any(item.kind in seen for item in self.effects_beyond)
-        agrees = self.mostly_agrees and self.compared and not self.refuses
-        return agrees or (self.similarity.is_same_function and shown)
+        agrees = self.mostly_agrees and self.found.compared > 0 and not self.refuses
+        return agrees or (self.similarity.lookalike and shown)
 
     @property
     def possible(self) -> tuple[Capability, ...]:
@@ -227,34 +223,20 @@ class Observations:
         return not self.cases
 
     @property
-    def known_calls(self) -> bool:
-        """Whether the trusted function has examples or inputs that it accepts."""
-        return bool(self.profile.examples or self.profile.generated)
-
-    @property
     def completed(self) -> bool:
         """Whether the child ended in an ordinary way."""
         return self.result.status is Status.COMPLETED
 
     @property
-    def comparable(self) -> bool:
-        """Whether an answer could be compared."""
-        return bool(comparable_results(self.results))
-
-    @property
-    def compared(self) -> bool:
-        """Whether an answer counts that the trusted description does not exclude."""
-        return self.found.compared > 0
+    def answered(self) -> bool:
+        """Whether an answer could be compared or is hidden, and not every call was refused as by another function."""
+        return is_answered(self.results) and not self.refuses
 
     @property
     def refuses(self) -> bool:
         """Whether it refuses the arguments of every call, as another function would."""
-        return self.refuses_all and not self.similarity.overlap.edited_copy
-
-    @property
-    def expects_other_kinds(self) -> bool:
-        """Whether its code or its annotations expect other kinds of arguments."""
-        return self.session.expects_other_kinds(self.results)
+        compared = comparable_results(self.results)
+        return bool(compared) and rejects_arguments(compared) and not self.similarity.overlap.edited_copy
 
     @property
     def any_wrong(self) -> bool:
@@ -270,16 +252,6 @@ class Observations:
     def respects(self) -> bool:
         """Whether it differs from the trusted function in what the contract leaves open, or outside of it."""
         return bool(self.found.respects)
-
-    @property
-    def form(self) -> bool:
-        """Whether it differs in a form of all results."""
-        return self.found.has_form
-
-    @cached_property
-    def other_kinds(self) -> bool:
-        """Whether it returns nothing of a kind that the trusted function returns."""
-        return never_returns_its_kind(self.results)
 
     @property
     def few_agree(self) -> bool:
@@ -299,35 +271,12 @@ class Observations:
         return alike and not self.few_agree
 
     @property
-    def no_common_core(self) -> bool:
-        """Whether fewer than a quarter of the distinct answers agree."""
+    def _no_common_core(self) -> bool:
         # Generated calls differ between installations, and a verdict should not depend on them.
         examples = [item for item in self.results if item.case.example is not None]
         few = len(comparable_results(examples)) < LEAST_EXAMPLES
         agreement = self.found.agreement if few else self.differences_of(examples).agreement
         return agreement < LEAST_CLAIMED_AGREEMENT
-
-    @property
-    def mostly_beyond_chance(self) -> bool:
-        """Whether three quarters of the answers agree beyond chance."""
-        return self.found.distinctive >= LEAST_SHOWN_AGREEMENT
-
-    @property
-    def half_beyond_chance(self) -> bool:
-        """Whether half of the answers agree beyond chance."""
-        return self.found.distinctive >= LEAST_AGREEMENT
-
-    @property
-    def hidden_calls(self) -> list[CaseResult]:
-        """The calls whose result the sandbox hides, the smallest first."""
-        among = self.probed or self.results
-        return sorted((item for item in among if is_hidden(item)), key=lambda item: item.size)
-
-    @property
-    def hidden_claim(self) -> bool:
-        """Whether it reads like the trusted function, or has its name and agrees on other calls."""
-        agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
-        return self.similarity.lookalike or (agrees and self.similarity.claimed)
 
     # What is wrong
 
@@ -346,9 +295,7 @@ class Observations:
         """The results that are right in the first world and wrong in the second, the smallest first."""
         pairs = zip(self.results, compare_results(self.cases, self.elsewhere), strict=False)
         found = [
-            second
-            for first, second in pairs
-            if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
+            second for first, second in pairs if first.is_same and second.comparison is Comparison.DIFFERENT
         ]
         return sorted(found, key=lambda item: item.size)
 
@@ -367,17 +314,15 @@ class Observations:
     @property
     def agreed(self) -> list[CaseResult]:
         """The results that agree."""
-        return [item for item in self.results if item.comparison is Comparison.SAME]
+        return [item for item in self.results if item.is_same]
 
     @property
-    def shows_nothing(self) -> bool:
-        """Whether no call that agrees returns or leaves anything."""
-        return not any(map(_shows_something, self.agreed))
-
-    @property
-    def only_returns_arguments(self) -> bool:
-        """Whether every call that agrees returns its first argument."""
-        return all(map(_returns_its_argument, self.agreed))
+    def shown(self) -> bool:
+        """Whether a call that agrees shows something: more than its argument, unless text or description is trusted."""
+        own = self.similarity.same_description or self.similarity.overlap.its_text
+        return any(
+            _shows_something(item) and (own or not _returns_its_argument(item)) for item in self.agreed
+        )
 
     @property
     def differs_beyond(self) -> bool:
@@ -391,18 +336,14 @@ class Observations:
 
     @property
     def incomparable(self) -> list[CaseResult]:
-        """The results that cannot be compared, the smallest first."""
-        return sorted((item for item in self.results if item.incomparable), key=lambda item: item.size)
+        """The results that cannot be compared, or that the sandbox hides, the smallest first."""
+        return incomparable_results(self.probed or self.results)
 
     @property
-    def changes_most_arguments(self) -> bool:
-        """Whether half of the calls change arguments that the trusted function does not, and all others compare."""
-        return bool(self.incomparable) and all(
-            (
-                2 * len(self.incomparable) >= len(self.results),
-                *(item.changes_arguments for item in self.incomparable),
-            )
-        )
+    def hidden_claim(self) -> bool:
+        """Whether the sandbox hides results, and it reads like the trusted function or agrees on other calls."""
+        agrees = self.similarity.claimed and bool(self.agreed)
+        return any(map(is_hidden, self.incomparable)) and (self.similarity.lookalike or agrees)
 
     # Whom a conviction would hit
 
@@ -412,14 +353,9 @@ class Observations:
         return self.verdict is Verdict.VIOLATION
 
     @property
-    def private(self) -> bool:
-        """Whether the trusted function is a helper that nobody else is meant to call."""
-        return is_private(self.reference.features)
-
-    @property
-    def effects_seen(self) -> bool:
-        """Whether a run showed an effect that convicts."""
-        return any(item.kind in CONVICTING for item in observed_effects(self.result.effects))
+    def no_standard(self) -> bool:
+        """Whether only results suggest the trusted function, or it is a helper that nobody else is meant to call."""
+        return not self.similarity.claimed or is_private(self.reference.features)
 
     @property
     def disputed(self) -> bool:
@@ -430,31 +366,18 @@ class Observations:
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        Classes of one name may be different ones as well, and have hardly a method in common then. A subclass
-        overrides a method to do something else. A class under another name that has half of the trusted class's text
-        is that class, and an example is of the description that both have.
+        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
+        another name that has half of the trusted class's text is that class.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        akin = self.similarity.overlap.near_copy or _has_akin_methods(own, other)
-        if (own.name == other.name and akin) or (
-            self.verdict is Verdict.FAIL and self.similarity.same_description
-        ):
-            return False
-        alike = self._copied_method or (self.similarity.overlap.its_text and self.similarity.comparable)
-        return not (self.violation and alike)
-
-    @property
-    def _copied_method(self) -> bool:
-        return self.similarity.overlap.near_copy and not self.session.candidate.definition.name.startswith(
-            "__"
-        )
+        return not (own.name == other.name and _has_akin_methods(own, other))
 
     @property
     def shares_text(self) -> bool:
-        """Whether methods of its class have half of the trusted text, or the classes have most methods in common."""
-        return self._copied_method or self.similarity.comparable
+        """Whether its text is nearly the trusted one, or its class has the name of the trusted one."""
+        return self.similarity.overlap.near_copy or self.similarity.comparable
 
 
 def meaning(name: str) -> str:
@@ -480,26 +403,16 @@ def all_capabilities(
     return [*certain, *seen]
 
 
-def hides(results: Sequence[CaseResult]) -> str:
-    """Return how many results the sandbox hides, as text."""
-    return (
-        f"needs what the sandbox refuses or lacks on {sum(map(is_hidden, results))} of {len(results)} calls"
+def is_answered(results: Sequence[CaseResult]) -> bool:
+    """Return whether a result could be compared, or the sandbox hides one."""
+    return bool(comparable_results(results)) or any(map(is_hidden, results))
+
+
+def incomparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return the results that cannot be compared, or that the sandbox hides, the smallest first."""
+    return sorted(
+        (item for item in results if item.incomparable or is_hidden(item)), key=lambda item: item.size
     )
-
-
-def never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
-    """Return whether all results are of kinds that the trusted function never returns, such as bytes for texts.
-
-    None and empty results are of any kind.
-    """
-    pairs = [(item.case.expected.value, item.answer) for item in comparable_results(results)]
-    expected = {result_kind(value) for value, _ in pairs if not is_empty_result(value)}
-    given = {
-        result_kind(answer.value)
-        for _, answer in pairs
-        if answer.outcome is Outcome.RETURNED and not is_empty_result(answer.value)
-    }
-    return bool(expected) and bool(given) and not expected & given
 
 
 def returns_other_kind(results: Sequence[CaseResult]) -> bool:

@@ -41,7 +41,6 @@ from codeguard.behavior.verdict.comparison import (
     Comparison,
     compare_with_example,
     compare_with_reference,
-    is_empty_result,
     result_kind,
     same_value,
 )
@@ -125,12 +124,6 @@ class Profile:
         """Whether the function gives something else than half of the plain examples in its own description show."""
         contradicted = len(self.contract.contradicted)
         return contradicted > 0 and contradicted >= len(self.plain_calls)
-
-    @property
-    def silence_free(self) -> bool:
-        """Whether no example shows what is returned if there is nothing to return."""
-        shown = [item.expected.value for item in self.examples if isinstance(item.expected, Returns)]
-        return not any(is_empty_result(value) for value in shown)
 
 
 def random_for(seed: bytes, *purpose: str) -> Random:

@@ -25,7 +25,6 @@ from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
     Comparison,
-    case_of_observed,
     comparable_results,
     compare_results,
     wrong_results,
@@ -33,7 +32,7 @@ from codeguard.behavior.verdict.comparison import (
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.probing import Fingerprint
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 
 MOST_KINDS = 4
 SHARP = 5  # calls, of each kind, for the first run of a variant
@@ -44,8 +43,6 @@ LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventio
 LEAST_AGREED_FIRST = 3
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
-# Of a body: where a much smaller trusted one does the same after an edit, the edit made the rest idle.
-LEAST_LEFT = 1 / 3
 MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
 Observed = Callable[[Reference], Steps[Profile]]
 
@@ -82,13 +79,7 @@ def repaired(
     runner = _runner(session, made)
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    least = LEAST_LEFT * candidate.features.body.total()
-    pairs = [
-        (number, place)
-        for _, number, place in agreeing_pairs(index, probes, rows)
-        if references[place].features.body.total() >= least
-    ]
-    for number, place in pairs[:MOST_TRIED]:
+    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
         profile = yield from observed(references[place])
         found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)
         if found is not None:
@@ -106,7 +97,7 @@ def repaired_namesake(
     """
     candidate = session.candidate
     made = repairs(candidate.runnable.node) if whole_name or not is_short(candidate.features) else []
-    cases = _plain_cases(profile, session)
+    cases = _plain_cases(session, profile)
     if not made or not _is_distinctive(cases):
         return None
     sample = list({result_text(item.expected.value): item for item in cases}.values())[:SHARP]
@@ -156,7 +147,7 @@ def _runner(session: CandidateSession, made: Sequence[Repair]) -> CallRunner:
     return CallRunner(runnable, session.level, session.budget, session.runner.tier)
 
 
-def agreeing_pairs(
+def _agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
     """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
@@ -175,15 +166,7 @@ def agreeing_pairs(
             for place, own in weights.items()
             if len(own) >= max(LEAST_AGREED_FIRST, LEAST_FIRST * totals[place]) and any(own)
         ]
-    # Edits with the same answers and the same trusted function are mostly right or wrong together, so
-    # that others have their turn before the second of them.
-    seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
-    turns: list[tuple[float, int, int]] = []
-    for weight, variant, place in sorted(found):
-        alike = (place, tuple(rows[variant]))
-        turns.append((weight / 2 ** seen[alike], variant, place))
-        seen[alike] += 1
-    return sorted(turns)
+    return sorted(found)
 
 
 def _is_distinctive(cases: Sequence[Case]) -> bool:
@@ -204,7 +187,7 @@ def _confirmed(
 
     With `distinctive`, it has to match in results that are neither all the same nor the argument as it is.
     """
-    cases = [] if profile.contradicts_itself else _plain_cases(profile, session)
+    cases = [] if profile.contradicts_itself else _plain_cases(session, profile)
     edited = [replace(item.call, target=repair.name) for item in cases]
     (other,) = yield from runner.run(Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
@@ -227,13 +210,8 @@ def _confirmed(
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
 
 
-def _plain_cases(profile: Profile, session: CandidateSession) -> list[Case]:
-    """Return the trusted function's calls with plain arguments, as calls of the candidate."""
-    runnable = session.candidate.runnable
-    found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
-    pairs = [(item, call_of(item, runnable)) for item in profile.examples]
-    found += [Case(call, item) for item, call in pairs if call is not None]
-    return [item for item in found if item is not None and item.call.args is not None]
+def _plain_cases(session: CandidateSession, profile: Profile) -> list[Case]:
+    return [item for item in session.cases(profile) if item.call.args is not None]
 
 
 def _is_opposite(item: CaseResult) -> bool:

@@ -86,38 +86,29 @@ def with_coverage(
     """
     if other:
         return with_missing_coverage(session, report, other, "not shown")
-    missing = yield from _unreached(session, cases)
+    calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
+    watched: list[LineCoverage] = []
+    missing = ["coverage was not reported"]
+    # Tracing takes several times as long as the calls, and the examples and a few more usually reach everything.
+    for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
+        if part and missing:
+            (result,) = yield from session.runner.run(Batch(tuple(part), other=True, trace=True))
+            watched += [result.coverage] if result.coverage is not None else []
+            missing = _unreached(session.candidate.runnable, watched)
     if missing or is_self_contained(session.candidate.runnable.source):
         return with_missing_coverage(session, report, missing)
     return with_missing_coverage(session, report, ["that it depends on its arguments alone"], "not shown")
 
 
-def _unreached(session: CandidateSession, cases: Sequence[Case]) -> Steps[list[str]]:
-    """Return the parts that no call reaches.
-
-    Tracing takes several times as long as the calls, so it is done only for a pass, first with
-    the examples and a few more calls, which usually reach everything.
-    """
-    calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
-    reached: list[LineCoverage] = []
-    missing = unreached(session.candidate.runnable, reached)
-    for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
-        if part and missing:
-            (result,) = yield from session.runner.run(Batch(tuple(part), other=True, trace=True))
-            reached += [result.coverage] if result.coverage is not None else []
-            missing = unreached(session.candidate.runnable, reached)
-    return missing
-
-
-def unreached(runnable: Runnable, parts: Sequence[LineCoverage]) -> list[str]:
+def _unreached(runnable: Runnable, watched: Sequence[LineCoverage]) -> list[str]:
     """Return the lines of a function's body that no call reached, over several runs; empty if all were.
 
     The line numbers are those of the extracted source and mean nothing to a reader, so the entries quote the code.
     """
-    executable = {line for part in parts for line in part.executable}
+    executable = {line for part in watched for line in part.executable}
     if not executable:
         return ["coverage was not reported"]
-    missing = executable.difference(*(part.reached for part in parts))
+    missing = executable.difference(*(part.reached for part in watched))
     body = range(runnable.node.body[0].lineno, (runnable.node.end_lineno or 0) + 1)
     lines = runnable.source.split("\n")
     return [lines[line - 1].strip()[:80] for line in sorted(missing) if line in body]

@@ -8,11 +8,11 @@ anything.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import builtins
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 
-from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.verdict.comparison import CaseResult, Comparison, compare_results
 from codeguard.behavior.verdict.profiles import random_for
@@ -20,6 +20,18 @@ from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.sandbox import MAX_STDOUT
 from codeguard.sandbox.model import CallResult
 
+# Of the built-in names, those that reach what is outside of a call; an address shows how much was allocated before.
+_REACHING = """
+breakpoint compile delattr eval exec exit getattr globals help id input locals open print quit setattr vars
+__import__ __loader__ __build_class__
+"""
+_COMPUTING = frozenset(dir(builtins)) - frozenset(_REACHING.split())
+_PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
+_METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
+_OUTWARD = (
+    *(ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Await, ast.With),
+)
 COMPUTING_MODULES = frozenset({"itertools", "math"})  # compiled ones, which lead to no other module
 REPEATS = 4_000
 SHUFFLED = 400  # repetitions of all calls, each in another order
@@ -76,16 +88,32 @@ def is_self_contained(source: str) -> bool:
                 known.add(name)
             case _:
                 return False
-    # An address shows how much was allocated before.
-    names = {node.id for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
-    return "id" not in names and all(
-        uses_plain_values_only(function, known | modules, modules)
-        and all(
-            item is None or _is_immutable(item)
-            for item in (*function.args.defaults, *function.args.kw_defaults)
-        )
-        for function in functions
-    )
+    return all(_only_computes(function, known, modules) for function in functions)
+
+
+def _only_computes(function: ast.FunctionDef, known: Collection[str], modules: Collection[str]) -> bool:
+    """Return whether a function uses plain values, `known` names and what it reads of `modules`, and nothing else.
+
+    Such a function calls none of its arguments, imports nothing and yields nothing.
+    """
+    nodes = [node for statement in function.body for node in ast.walk(statement)]
+    bound = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
+    bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+    def fits(node: ast.AST) -> bool:
+        match node:
+            case ast.Name(name):
+                return name in bound or name in _COMPUTING or name in known or name in modules
+            case ast.Attribute(ast.Name(name), ctx=ast.Load()) if name in modules:
+                return True
+            case ast.Attribute(_, attribute, ctx):
+                return isinstance(ctx, ast.Load) and attribute in _METHODS
+            case ast.Call(ast.Name(name)):
+                return name not in bound
+        return not isinstance(node, _OUTWARD)
+
+    defaults = (*function.args.defaults, *function.args.kw_defaults)
+    return all(map(fits, nodes)) and all(item is None or _is_immutable(item) for item in defaults)
 
 
 def _is_immutable(node: ast.expr) -> bool:
