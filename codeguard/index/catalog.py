@@ -32,7 +32,7 @@ from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 NEEDS_WRITING = (
     "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
     "name the copy with --store, and list it as shared_state in the configuration"
@@ -72,6 +72,9 @@ CREATE TABLE secrets (
     id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
     rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
 );
+CREATE TABLE vectors (id TEXT PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE vector_changes (count INTEGER NOT NULL);
+INSERT INTO vector_changes VALUES (0);
 """
 
 
@@ -246,21 +249,28 @@ class Catalog:
                 raise
             self._db.execute("COMMIT")
 
-    def _rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Run a transaction, or go on with the one that this thread is in; yield the connection."""
+        with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
+            yield self._db
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement selects."""
         # A failure is read from the connection afterwards, where another thread's use would overwrite it.
         with self._lock, self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
     def generation(self) -> tuple[int, int]:
         """Return a value that changes whenever this process or another changes the catalog."""
-        return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
+        return int(self.rows("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def meta(self, key: str) -> str | None:
         """Return a stored setting or None."""
         with self._lock:
             generation = self.generation()
             if self._settings_of != generation:
-                settings = {str(key): str(value) for key, value in self._rows("SELECT key, value FROM meta")}
+                settings = {str(key): str(value) for key, value in self.rows("SELECT key, value FROM meta")}
                 head = self._head_of(row for row in settings.items() if row[0] != _HEAD)
                 if not hmac.compare_digest(head.encode(), settings.get(_HEAD, "").encode()):
                     raise self.damaged("its settings are not of one time, or were changed by another hand")
@@ -270,8 +280,8 @@ class Catalog:
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
-        with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
-            self._put_meta(self._db, {key: value})
+        with self.changing() as db:
+            self._put_meta(db, {key: value})
 
     def _put_meta(self, db: sqlite3.Connection, settings: Mapping[str, str]) -> None:
         db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", settings.items())
@@ -290,7 +300,7 @@ class Catalog:
         """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
         with self._snapshot():
             totals = self.totals()
-            macs = [row[0] for row in self._rows("SELECT mac FROM files")]
+            macs = [row[0] for row in self.rows("SELECT mac FROM files")]
             chunks = self.count()
         total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes))
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
@@ -300,7 +310,7 @@ class Catalog:
         """Return every indexed file by its path."""
         generation = self.generation()
         with self._snapshot():
-            rows = self._rows(f"SELECT {_FILE} FROM files")
+            rows = self.rows(f"SELECT {_FILE} FROM files")
             if self._verified_at != generation:
                 for row in rows:
                     self._check_file(row)
@@ -319,30 +329,30 @@ class Catalog:
 
     def has_file(self, path: str) -> bool:
         """Return whether a file of this path is indexed."""
-        return bool(self._rows("SELECT 1 FROM files WHERE path = ?", (path,)))
+        return bool(self.rows("SELECT 1 FROM files WHERE path = ?", (path,)))
 
     def paths(self) -> list[str]:
         """Return the paths of the indexed files, unverified."""
-        return [str(row[0]) for row in self._rows("SELECT path FROM files ORDER BY path")]
+        return [str(row[0]) for row in self.rows("SELECT path FROM files ORDER BY path")]
 
     def some_ids(self, count: int) -> list[str]:
         """Return the ids of some random chunks."""
         start = secrets.token_hex(16)
-        rows = self._rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
-        rows += self._rows(
+        rows = self.rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
+        rows += self.rows(
             "SELECT id FROM chunks WHERE id < ? ORDER BY id LIMIT ?", (start, count - len(rows))
         )
         return [str(row[0]) for row in rows]
 
     def unparsed(self) -> list[str]:
         """Return the files that are chunked by lines because no grammar is installed."""
-        return [str(row[0]) for row in self._rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
+        return [str(row[0]) for row in self.rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
 
     def touch(self, stamps: Mapping[str, str]) -> None:
         """Record the stamps of files that were read and found unchanged, by path."""
         with self.transaction():
             for path, stamp in stamps.items():
-                (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+                (row,) = self.rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
                 self._check_file(row)
                 kept = (row[0], row[1], stamp, *row[3:-1])
                 mac = self._mac("file", *kept)
@@ -357,7 +367,7 @@ class Catalog:
         """
         chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
-        rows = self._rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
+        rows = self.rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
         states = {id_: (tuple(rules.split()), bool(withheld)) for id_, rules, withheld in rows}
         gone = before.keys() - {
             id_
@@ -402,16 +412,16 @@ class Catalog:
     def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
         return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
 
-    def _rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    def rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement that ends with `IN`, for these ids."""
         wanted = list(ids)
         for start in range(0, len(wanted), PARAMETERS):
             page = wanted[start : start + PARAMETERS]
-            yield from self._rows(f"{statement} ({','.join('?' * len(page))})", page)
+            yield from self.rows(f"{statement} ({','.join('?' * len(page))})", page)
 
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
         """Return chunks with the stored information about their secrets, if authentic."""
-        rows = self._rows_of(
+        rows = self.rows_of(
             "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id) WHERE id IN",
             chunks,
         )
@@ -427,7 +437,7 @@ class Catalog:
 
     def holding_secrets(self) -> list[Chunk]:
         """Return the chunks that contained secrets, by path and line."""
-        ids = [row[0] for row in self._rows("SELECT id FROM secrets")]
+        ids = [row[0] for row in self.rows("SELECT id FROM secrets")]
         return sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.path, chunk.start_line))
 
     def remove_file(self, path: str) -> None:
@@ -438,7 +448,7 @@ class Catalog:
         self._delete(path, len(gone))
 
     def _delete(self, path: str, chunks: int) -> None:
-        for vectors, mac in self._rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
+        for vectors, mac in self.rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
             self._added = self._added.plus(-1, -chunks, -int(vectors), -int.from_bytes(mac))
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
 
@@ -468,17 +478,17 @@ class Catalog:
 
     def intended(self) -> int:
         """Return how many chunks the vector store still needs."""
-        return int(self._rows("SELECT count(*) FROM intents WHERE action = 'write'")[0][0])
+        return int(self.rows("SELECT count(*) FROM intents WHERE action = 'write'")[0][0])
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
         """Return which of these chunks the vector store still needs."""
-        rows = self._rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
+        rows = self.rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
         return {str(row[0]) for row in rows}
 
     def intents(self, most: int | None = None) -> Intents:
         """Return the pending changes of the vector store, in order; at most `most`."""
         limit = -1 if most is None else most
-        rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
+        rows = self.rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
         return Intents(
             write=tuple(row[0] for row in rows if row[1] == "write"),
             delete=tuple(row[0] for row in rows if row[1] == "delete"),
@@ -495,15 +505,15 @@ class Catalog:
 
     def ids(self) -> set[str]:
         """Return the ids of all chunks."""
-        return {row[0] for row in self._rows("SELECT id FROM chunks")}
+        return {row[0] for row in self.rows("SELECT id FROM chunks")}
 
     def count(self) -> int:
         """Return the number of chunks."""
-        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks of these ids, unverified until found in `file`; unknown ids are left out."""
-        return self._chunks(self._rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
+        return self._chunks(self.rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
 
     def file(self, path: str) -> SourceFile | None:
         """Return an indexed file, reassembled from its chunks.
@@ -547,14 +557,14 @@ class Catalog:
                     self._db.execute("COMMIT")
 
     def _file_row(self, path: str) -> tuple[Any, ...] | None:
-        rows = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+        rows = self.rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
         if not rows:
             return None
         self._check_file(rows[0])
         return rows[0]
 
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
-        rows = self._rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
+        rows = self.rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
         chunks = self._chunks(rows)
         if content_digest(chunks) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
@@ -568,7 +578,7 @@ class Catalog:
 
     def analysis(self, key: str) -> dict[str, Any] | None:
         """Return a cached analysis, or None if there is none or its authentication fails."""
-        rows = self._rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
+        rows = self.rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
         if not rows or not self._authentic(rows[0][1], "analysis", key, rows[0][0]):
             return None
         value = json.loads(rows[0][0])
@@ -579,7 +589,7 @@ class Catalog:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return [
             str(row[0])
-            for row in self._rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
+            for row in self.rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
         ]
 
     def put_analyses(self, analyses: Mapping[str, Mapping[str, Any]]) -> None:
@@ -588,8 +598,8 @@ class Catalog:
         for key, analysis in analyses.items():
             value = json.dumps(analysis, sort_keys=True)
             rows.append((key, value, self._mac("analysis", key, value)))
-        with self.transaction():
-            self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
+        with self.changing() as db:
+            db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
         """Close the file."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.index.embedding import Embedding
-from codeguard.index.store.chroma import embedded_client, lock_folder
+from codeguard.index.store.chroma import embedded_client
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 FOLDER = "text"  # subfolder of the store, apart from the collection of code
@@ -38,16 +38,14 @@ def open_collection(store: Path, name: str, embedding: Embedding, *, create: boo
     if not create and not folder.is_dir():
         raise TextDefenseError(f"no collection {name!r} in {store}", hint=_MAKE)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = lock_folder(folder)
-    client = None
     try:
-        client = embedded_client(folder)
-        collection = _collection(client, store, name, embedding, create)
-        try:
-            yield collection
-        finally:
-            if create and not collection.count():
-                client.delete_collection(name)
+        with embedded_client(folder) as client:
+            collection = _collection(client, store, name, embedding, create)
+            try:
+                yield collection
+            finally:
+                if create and not collection.count():
+                    client.delete_collection(name)
     except Exception as error:
         if not type(error).__module__.startswith("chromadb"):
             raise
@@ -57,10 +55,6 @@ def open_collection(store: Path, name: str, embedding: Embedding, *, create: boo
             got=type(error).__name__,
             hint=None if _NAME.fullmatch(name) else "a name has 3 to 512 of the characters a-z A-Z 0-9 . _ -",
         ) from None
-    finally:
-        if client is not None:
-            client.close()
-        lock.release()
 
 
 def _collection(client: Any, store: Path, name: str, embedding: Embedding, create: bool) -> Any:
