@@ -261,6 +261,11 @@ class Catalog:
         with self._lock, self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
+    def each(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that a statement selects, of one time and not all in memory at once."""
+        with self._lock, self._told("cannot be read"):
+            yield from self._db.execute(statement)
+
     def generation(self) -> tuple[int, int]:
         """Return a value that changes whenever this process or another changes the catalog."""
         return int(self.rows("PRAGMA data_version")[0][0]), self._db.total_changes

@@ -83,15 +83,18 @@ class LocalVectors(Vectors):
             now = self.stamp()
             if self._read is None or self._read[0] != now:
                 self._read = None  # before the others are in memory as well
-                rows = self._catalog.rows("SELECT id, vector FROM vectors")
-                if len({len(row[1]) for row in rows}) > 1:
-                    raise self._damaged()
-                try:
-                    data = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
-                except (TypeError, ValueError):
-                    raise self._damaged() from None
-                vectors = data.reshape(len(rows), -1) if rows else data.reshape(0, 0)
-                self._read = now, [str(row[0]) for row in rows], vectors
+                ids, data, size = [], bytearray(), 0
+                for id_, vector in self._catalog.each("SELECT id, vector FROM vectors"):
+                    if (
+                        not isinstance(vector, bytes)
+                        or len(vector) % 4
+                        or len(vector) != (size or len(vector))
+                    ):
+                        raise self._damaged()
+                    size = len(vector)
+                    ids.append(str(id_))
+                    data += vector
+                self._read = now, ids, np.frombuffer(data, dtype="<f4").reshape(len(ids), size // 4)
             return self._read[1], self._read[2]
 
     def _damaged(self) -> StoreError:
