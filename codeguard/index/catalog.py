@@ -21,7 +21,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,15 +63,12 @@ CREATE TABLE chunks (
     ordinal INTEGER NOT NULL, symbol TEXT NOT NULL, kind TEXT NOT NULL,
     start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     start_byte INTEGER NOT NULL, end_byte INTEGER NOT NULL,
-    text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL
+    text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL,
+    secrets TEXT NOT NULL, withheld INTEGER NOT NULL
 );
 CREATE INDEX chunks_of_path ON chunks (path, ordinal);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
-CREATE TABLE secrets (
-    id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
-    rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
-);
 CREATE TABLE vectors (id TEXT PRIMARY KEY, vector BLOB NOT NULL);
 CREATE TABLE vector_changes (count INTEGER NOT NULL);
 INSERT INTO vector_changes VALUES (0);
@@ -367,17 +364,15 @@ class Catalog:
     def put_file(self, file: SourceFile, state: FileState) -> None:
         """Replace a file's chunks and add the intents for the vector store. Call in a transaction.
 
-        For a chunk with a secret, the masked text and the digest of the original text are stored,
-        authenticated by the key: trust depends on that digest.
+        For a chunk with a secret, the masked text and the digest of the original text are stored: trust depends on
+        that digest.
         """
         chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
-        rows = self.rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
+        rows = self.rows("SELECT id, secrets, withheld FROM chunks WHERE path = ?", (file.path,))
         states = {id_: (tuple(rules.split()), bool(withheld)) for id_, rules, withheld in rows}
         gone = before.keys() - {
-            id_
-            for id_, chunk in chunks.items()
-            if states.get(id_, ((), False)) == (chunk.secrets, chunk.withheld)
+            id_ for id_, chunk in chunks.items() if states.get(id_) == (chunk.secrets, chunk.withheld)
         }
         self._intend("delete", gone)
         lexical.remove(self._db, [before[id_] for id_ in sorted(gone)])
@@ -393,16 +388,12 @@ class Catalog:
         for ordinal, (id_, chunk) in enumerate(chunks.items()):
             imports = "" if ordinal and chunk.imports == shared else json.dumps(chunk.imports)
             self._db.execute(
-                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     id_, file.path, ordinal, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.text,
-                    chunk.sha256, chunk.language, imports,
+                    chunk.sha256, chunk.language, imports, " ".join(chunk.secrets), int(chunk.withheld),
                 ),
             )  # fmt: skip
-            if chunk.secrets:
-                kept = (" ".join(chunk.secrets), int(chunk.withheld))
-                mac = self._secret_mac(id_, chunk.sha256, chunk.text, *kept)
-                self._db.execute("INSERT INTO secrets VALUES (?, ?, ?, ?)", (id_, *kept, mac))
         # Withheld chunks that were never written need not be deleted either.
         fresh = {
             id_: chunk
@@ -414,9 +405,6 @@ class Catalog:
             self._db, [lexical.IndexedText(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
         )
 
-    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
-        return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
-
     def rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement that ends with `IN`, for these ids."""
         wanted = list(ids)
@@ -424,25 +412,9 @@ class Catalog:
             page = wanted[start : start + PARAMETERS]
             yield from self.rows(f"{statement} ({','.join('?' * len(page))})", page)
 
-    def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
-        """Return chunks with the stored information about their secrets, if authentic."""
-        rows = self.rows_of(
-            "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id) WHERE id IN",
-            chunks,
-        )
-        for id_, sha256, rules, withheld, mac in rows:
-            expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
-            if hmac.compare_digest(expected, bytes(mac)):
-                chunks[id_] = replace(
-                    chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
-                )
-            else:  # use the digest of the unverified text itself
-                chunks[id_] = replace(chunks[id_], withheld=True)
-        return chunks
-
     def holding_secrets(self) -> list[Chunk]:
         """Return the chunks that contained secrets, by path and line."""
-        ids = [row[0] for row in self.rows("SELECT id FROM secrets")]
+        ids = [row[0] for row in self.rows("SELECT id FROM chunks WHERE secrets != ''")]
         return sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.path, chunk.start_line))
 
     def remove_file(self, path: str) -> None:
@@ -471,9 +443,7 @@ class Catalog:
     def lexical_damage(self) -> set[str]:
         """Return the ids of chunks whose indexed words do not match their text."""
         with self._lock, self._told("cannot be read"):
-            rows = self._db.execute(
-                "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
-            )
+            rows = self._db.execute("SELECT id, symbol, text FROM chunks WHERE NOT withheld")
             return lexical.differing(self._db, (lexical.IndexedText(*row) for row in rows))
 
     def _intend(self, action: str, ids: Iterable[str]) -> None:
@@ -577,7 +547,7 @@ class Catalog:
 
     def _chunks(self, rows: Iterable[tuple[Any, ...]]) -> dict[str, Chunk]:
         try:
-            return self._with_secrets({row[0]: chunk_of(row) for row in rows})
+            return {row[0]: chunk_of(row) for row in rows}
         except (AttributeError, TypeError, ValueError) as error:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
@@ -624,7 +594,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> Any:
 COLUMNS = (
     "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language,"
     " CASE imports WHEN '' THEN (SELECT first.imports FROM chunks AS first"
-    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END"
+    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END, secrets, withheld"
 )
 
 
@@ -647,6 +617,7 @@ def content_digest(chunks: Mapping[str, Chunk]) -> str:
         imports = None if chunk.imports == first else chunk.imports
         row = (
             id_, chunk.path, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.sha256, chunk.language, imports,
+            *((chunk.text_sha256, chunk.secrets, chunk.withheld) if chunk.secrets else ()),
         )  # fmt: skip
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
@@ -654,16 +625,20 @@ def content_digest(chunks: Mapping[str, Chunk]) -> str:
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """Return the chunk of a row of COLUMNS."""
-    # The digest is computed from the text, not read from its column: trust depends on what will be shown.
+    # The digest is computed from the text, not read from its column: trust depends on what will be shown. That of a
+    # masked text is authenticated with its file.
+    rules = tuple(row[12].split())
     return Chunk(
         path=row[1],
         symbol=row[2],
         kind=ChunkKind(row[3]),
         span=Span(row[4], row[5], row[6], row[7]),
         text=row[8],
-        sha256=text_digest(row[8]),
+        sha256=str(row[9]) if rules else text_digest(row[8]),
         language=row[10],
         imports=_imports(row[11]),
+        secrets=rules,
+        withheld=bool(row[13]),
     )
 
 

@@ -176,11 +176,10 @@ def a_file_more(index: Index) -> None:
 
 
 def a_chunk_more(index: Index) -> None:
-    columns = (
-        "path, ordinal + 9, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language"
-    )
     index.sql(
-        f"INSERT INTO chunks SELECT 'f' || id, {columns}, imports FROM chunks WHERE path = 'theirs/wrong.py'"
+        "CREATE TEMP TABLE more AS SELECT * FROM chunks WHERE path = 'theirs/wrong.py'",
+        "UPDATE more SET id = 'f' || id, ordinal = ordinal + 9",
+        "INSERT INTO chunks SELECT * FROM more",
     )
 
 
