@@ -101,8 +101,8 @@ def check_exclusions(patterns: Iterable[str]) -> None:
 class Settings:
     """Everything a command needs besides its arguments; `codeguard.cli.config.KEYS` says what each key means.
 
-    A process that serves a store has `wait_s` seconds for an answer, five times as many where it writes, and one that
-    changes the index ten times as many to end. `source` is the configuration file that this was read from, if not
+    A Chroma server has `wait_s` seconds for an answer, five times as many where it writes, and a process that changes
+    the index ten times as many to end. `source` is the configuration file that this was read from, if not
     the user's own.
     """
 
@@ -114,8 +114,6 @@ class Settings:
     specs: tuple[str, ...] = ()
     jobs: int | None = None
     lexical_weight: float | None = None
-    share: bool = True
-    share_idle_s: float = 60.0
     wait_s: float = 60.0
     require_signature: bool = False
     exclude: tuple[str, ...] = ()

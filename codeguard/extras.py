@@ -15,7 +15,6 @@ EXTRA_OF = {
     "numpy": "index",
     "rich": "index",
     "uvicorn": "index",
-    "onnxruntime": "minilm",
     "tokenizers": "minilm",
     "nltk": "text",
     "sklearn": "text",

@@ -47,7 +47,6 @@ class Workbench:
             root=str(self.corpus),
             embedding=embedding,
             fixed_seed=SEED,
-            share=False,
         )
         self._guard = CodeGuard.open(settings=settings, trust=[self.corpus / name for name in trusted])
 

@@ -45,8 +45,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what thousands of tests are made of outlives every collection
 
 
-# No process of its own for each store: it would import Chroma each time. One worker serves the tests of a process.
-CONFIGURATION = "share = false\njobs = 1\n"
+# One worker serves the tests of a process.
+CONFIGURATION = "jobs = 1\n"
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,5 @@ from codeguard.config import Settings
 
 def lexical_settings(root: Path, store: Path | str, /, **more: Any) -> Settings:
     """Return settings for the files of a folder, with the vectors of words and a fixed seed."""
-    made = Settings(
-        store=str(store), root=str(root), embedding="lexical", fixed_seed=b"x" * 32, share=False, jobs=1
-    )
+    made = Settings(store=str(store), root=str(root), embedding="lexical", fixed_seed=b"x" * 32, jobs=1)
     return replace(made, **more)

@@ -17,7 +17,7 @@ from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.store import Hit, Row, VectorStore
+from codeguard.index.store import Hit, LocalVectors
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE
@@ -216,30 +216,6 @@ def test_a_place_without_code_has_nothing_like_it(
         guard.related(corpus / name, line)
 
 
-class TestTheStoreIsRewritten:
-    """Whoever may write the vector store gains no trust and changes no text."""
-
-    def test_documents_metadata_and_ids(self, guard: CodeGuard, corpus: Path) -> None:
-        before = guard.query(QUERY)
-        store = guard.workspace.vectors
-        wrong, ours = place(before, "theirs/wrong.py"), place(before, "ours/m.py")
-        vector = guard.workspace.embedding.embed([QUERY])
-        store.add([Row(ours.id, WRONG, {"path": "ours/m.py", "trust": "trusted"})], vector)
-        store.add(
-            [Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector
-        )
-        store.add([Row("injected", WRONG, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
-        guard.close()  # what it has compared with the catalog it does not compare again
-        with open_guard(corpus) as opened:
-            after = opened.query(QUERY)
-        assert "injected" not in {item.id for item in after.ranking}
-        assert place(after, "ours/m.py").chunk.text == ours.chunk.text
-        assert place(after, "theirs/wrong.py").convicted
-        assert place(after, "theirs/wrong.py").chunk.text == WRONG
-        assert any("did not write" in line for line in after.warnings)
-        assert any("was rewritten" in line and "ours/m.py" in line for line in after.warnings)
-
-
 def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus: Path) -> None:
     class CrashError(RuntimeError):
         pass
@@ -315,7 +291,7 @@ def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(
         kind = type(guard.workspace.vectors)
         asked: list[int] = []
 
-        def nearest(self: VectorStore, vector: Vectors, count: int) -> list[Hit]:
+        def nearest(self: LocalVectors, vector: Vectors, count: int) -> list[Hit]:
             asked.append(count)
             return real(self, vector, count)
 
@@ -399,8 +375,8 @@ def test_what_only_the_words_find_has_the_distance_of_its_vector(
     guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {item.id: item.distance for item in guard.query(QUERY).ranking}
-    nearest = VectorStore.nearest
-    monkeypatch.setattr(VectorStore, "nearest", lambda *asked: nearest(*asked)[-1:])
+    nearest = LocalVectors.nearest
+    monkeypatch.setattr(LocalVectors, "nearest", lambda *asked: nearest(*asked)[-1:])
     found = {item.id: item.distance for item in guard.query(QUERY).ranking}
     assert len(found) > 1
     assert found == pytest.approx({id_: before[id_] for id_ in found}, abs=1e-5)
@@ -411,9 +387,9 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     guard: CodeGuard, monkeypatch: pytest.MonkeyPatch, impossible: float
 ) -> None:
     before = guard.query(QUERY)
-    nearest = VectorStore.nearest
+    nearest = LocalVectors.nearest
     monkeypatch.setattr(
-        VectorStore, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
+        LocalVectors, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
     )
     after = guard.query(QUERY)
     assert NO_COSINE in after.warnings
@@ -447,8 +423,6 @@ def test_a_running_process_reads_a_rebuilt_index_anew(corpus: Path) -> None:
     with CodeGuard.open(settings=settings_of(corpus)) as running:
         before = running.query(QUERY, mode="rerank", defense=False)
         assert running.query(QUERY, mode="rerank", defense=False) == before
-        running.workspace.vectors.close()
-        running.workspace._vectors = None
         (corpus / "theirs/clean.py").write_text(CLEAN.replace("sum([x, y])", "sum((y, x))"))
         with CodeGuard.open(settings=settings_of(corpus)) as other:
             other.index([corpus], rebuild=True)

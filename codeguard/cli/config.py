@@ -14,16 +14,14 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 # The meaning of every key in one line, for the reference.
 KEYS: Mapping[str, str] = {
     "store": "folder of the index, or http(s)://host:port of a Chroma server",
-    "state_dir": "catalog, evidence, manifest and seed; the store's folder unless the store is a server",
+    "state_dir": "catalog, evidence and manifest; the store's folder unless the store is a server",
     "shared_state": "state folders that other installations write as well, on purpose",
     "root": "the folder that the names of files are relative to; the current one by default",
     "embedding": "auto, static, minilm or lexical",
     "specs": "folders of your own behavior specs (TOML)",
     "jobs": "worker processes; one a core by default",
     "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",
-    "share": "whether one process holds an embedded store and serves the others",
-    "wait_s": "seconds for an answer of the process or server that holds the store, before a command gives up",
-    "share_idle_s": "seconds without work after which that process ends",
+    "wait_s": "seconds for an answer of a Chroma server, before a command gives up",
     "require_signature": "refuse trust that no signature proves",
     "exclude": "files that are left out, as in .gitignore",
     "include_secrets": "index what holds secrets, too; they are masked all the same",

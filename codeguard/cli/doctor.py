@@ -28,7 +28,7 @@ PACKAGES = (
     "RestrictedPython",
     "tree-sitter",
     "tree-sitter-python",
-    "onnxruntime",
+    "tokenizers",
 )
 
 

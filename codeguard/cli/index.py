@@ -60,25 +60,15 @@ def index(
     that earlier runs indexed is brought up to date, or with --rebuild indexed again. What --exclude leaves out stays
     out in later runs; --include-secrets counts for one run.
     """
-    from codeguard.index.unchanged import unchanged_report
+    from codeguard.api import CodeGuard
     from codeguard.reports.index import index_json, index_text
 
     settings = read_settings(context, store=store, embedding=embedding, jobs=jobs)
     settings = settings.replace(include_secrets=include_secrets or settings.include_secrets)
     if not paths and not rebuild:
         paths = _indexed_before(settings)
-    trusted = [Path(path) for path in trust or settings.defense.trust_paths]
-    taken = [Path(path) for path in untrust or settings.defense.untrust]
-    report = (
-        None
-        if rebuild
-        else unchanged_report(settings, [Path(path) for path in paths], trusted, taken, exclude)
-    )
-    if report is None:
-        from codeguard.api import CodeGuard
-
-        with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
-            report = guard.index(paths, rebuild=rebuild, exclude=exclude, progress=Progress())
+    with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
+        report = guard.index(paths, rebuild=rebuild, exclude=exclude, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":

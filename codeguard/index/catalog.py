@@ -21,7 +21,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 NEEDS_WRITING = (
     "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
     "name the copy with --store, and list it as shared_state in the configuration"
@@ -63,15 +63,15 @@ CREATE TABLE chunks (
     ordinal INTEGER NOT NULL, symbol TEXT NOT NULL, kind TEXT NOT NULL,
     start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     start_byte INTEGER NOT NULL, end_byte INTEGER NOT NULL,
-    text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL
+    text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL,
+    secrets TEXT NOT NULL, withheld INTEGER NOT NULL
 );
 CREATE INDEX chunks_of_path ON chunks (path, ordinal);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
-CREATE TABLE secrets (
-    id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
-    rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
-);
+CREATE TABLE vectors (id TEXT PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE vector_changes (count INTEGER NOT NULL);
+INSERT INTO vector_changes VALUES (0);
 """
 
 
@@ -246,21 +246,33 @@ class Catalog:
                 raise
             self._db.execute("COMMIT")
 
-    def _rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Run a transaction, or go on with the one that this thread is in; yield the connection."""
+        with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
+            yield self._db
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement selects."""
         # A failure is read from the connection afterwards, where another thread's use would overwrite it.
         with self._lock, self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
+    def each(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that a statement selects, of one time and not all in memory at once."""
+        with self._lock, self._told("cannot be read"):
+            yield from self._db.execute(statement)
+
     def generation(self) -> tuple[int, int]:
         """Return a value that changes whenever this process or another changes the catalog."""
-        return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
+        return int(self.rows("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def meta(self, key: str) -> str | None:
         """Return a stored setting or None."""
         with self._lock:
             generation = self.generation()
             if self._settings_of != generation:
-                settings = {str(key): str(value) for key, value in self._rows("SELECT key, value FROM meta")}
+                settings = {str(key): str(value) for key, value in self.rows("SELECT key, value FROM meta")}
                 head = self._head_of(row for row in settings.items() if row[0] != _HEAD)
                 if not hmac.compare_digest(head.encode(), settings.get(_HEAD, "").encode()):
                     raise self.damaged("its settings are not of one time, or were changed by another hand")
@@ -270,8 +282,8 @@ class Catalog:
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
-        with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
-            self._put_meta(self._db, {key: value})
+        with self.changing() as db:
+            self._put_meta(db, {key: value})
 
     def _put_meta(self, db: sqlite3.Connection, settings: Mapping[str, str]) -> None:
         db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", settings.items())
@@ -290,7 +302,7 @@ class Catalog:
         """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
         with self._snapshot():
             totals = self.totals()
-            macs = [row[0] for row in self._rows("SELECT mac FROM files")]
+            macs = [row[0] for row in self.rows("SELECT mac FROM files")]
             chunks = self.count()
         total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes))
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
@@ -300,7 +312,7 @@ class Catalog:
         """Return every indexed file by its path."""
         generation = self.generation()
         with self._snapshot():
-            rows = self._rows(f"SELECT {_FILE} FROM files")
+            rows = self.rows(f"SELECT {_FILE} FROM files")
             if self._verified_at != generation:
                 for row in rows:
                     self._check_file(row)
@@ -319,30 +331,30 @@ class Catalog:
 
     def has_file(self, path: str) -> bool:
         """Return whether a file of this path is indexed."""
-        return bool(self._rows("SELECT 1 FROM files WHERE path = ?", (path,)))
+        return bool(self.rows("SELECT 1 FROM files WHERE path = ?", (path,)))
 
     def paths(self) -> list[str]:
         """Return the paths of the indexed files, unverified."""
-        return [str(row[0]) for row in self._rows("SELECT path FROM files ORDER BY path")]
+        return [str(row[0]) for row in self.rows("SELECT path FROM files ORDER BY path")]
 
     def some_ids(self, count: int) -> list[str]:
         """Return the ids of some random chunks."""
         start = secrets.token_hex(16)
-        rows = self._rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
-        rows += self._rows(
+        rows = self.rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
+        rows += self.rows(
             "SELECT id FROM chunks WHERE id < ? ORDER BY id LIMIT ?", (start, count - len(rows))
         )
         return [str(row[0]) for row in rows]
 
     def unparsed(self) -> list[str]:
         """Return the files that are chunked by lines because no grammar is installed."""
-        return [str(row[0]) for row in self._rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
+        return [str(row[0]) for row in self.rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
 
     def touch(self, stamps: Mapping[str, str]) -> None:
         """Record the stamps of files that were read and found unchanged, by path."""
         with self.transaction():
             for path, stamp in stamps.items():
-                (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+                (row,) = self.rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
                 self._check_file(row)
                 kept = (row[0], row[1], stamp, *row[3:-1])
                 mac = self._mac("file", *kept)
@@ -352,17 +364,15 @@ class Catalog:
     def put_file(self, file: SourceFile, state: FileState) -> None:
         """Replace a file's chunks and add the intents for the vector store. Call in a transaction.
 
-        For a chunk with a secret, the masked text and the digest of the original text are stored,
-        authenticated by the key: trust depends on that digest.
+        For a chunk with a secret, the masked text and the digest of the original text are stored: trust depends on
+        that digest.
         """
         chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
-        rows = self._rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
+        rows = self.rows("SELECT id, secrets, withheld FROM chunks WHERE path = ?", (file.path,))
         states = {id_: (tuple(rules.split()), bool(withheld)) for id_, rules, withheld in rows}
         gone = before.keys() - {
-            id_
-            for id_, chunk in chunks.items()
-            if states.get(id_, ((), False)) == (chunk.secrets, chunk.withheld)
+            id_ for id_, chunk in chunks.items() if states.get(id_) == (chunk.secrets, chunk.withheld)
         }
         self._intend("delete", gone)
         lexical.remove(self._db, [before[id_] for id_ in sorted(gone)])
@@ -378,16 +388,12 @@ class Catalog:
         for ordinal, (id_, chunk) in enumerate(chunks.items()):
             imports = "" if ordinal and chunk.imports == shared else json.dumps(chunk.imports)
             self._db.execute(
-                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     id_, file.path, ordinal, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.text,
-                    chunk.sha256, chunk.language, imports,
+                    chunk.sha256, chunk.language, imports, " ".join(chunk.secrets), int(chunk.withheld),
                 ),
             )  # fmt: skip
-            if chunk.secrets:
-                kept = (" ".join(chunk.secrets), int(chunk.withheld))
-                mac = self._secret_mac(id_, chunk.sha256, chunk.text, *kept)
-                self._db.execute("INSERT INTO secrets VALUES (?, ?, ?, ?)", (id_, *kept, mac))
         # Withheld chunks that were never written need not be deleted either.
         fresh = {
             id_: chunk
@@ -399,35 +405,16 @@ class Catalog:
             self._db, [lexical.IndexedText(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
         )
 
-    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
-        return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
-
-    def _rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    def rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement that ends with `IN`, for these ids."""
         wanted = list(ids)
         for start in range(0, len(wanted), PARAMETERS):
             page = wanted[start : start + PARAMETERS]
-            yield from self._rows(f"{statement} ({','.join('?' * len(page))})", page)
-
-    def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
-        """Return chunks with the stored information about their secrets, if authentic."""
-        rows = self._rows_of(
-            "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id) WHERE id IN",
-            chunks,
-        )
-        for id_, sha256, rules, withheld, mac in rows:
-            expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
-            if hmac.compare_digest(expected, bytes(mac)):
-                chunks[id_] = replace(
-                    chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
-                )
-            else:  # use the digest of the unverified text itself
-                chunks[id_] = replace(chunks[id_], withheld=True)
-        return chunks
+            yield from self.rows(f"{statement} ({','.join('?' * len(page))})", page)
 
     def holding_secrets(self) -> list[Chunk]:
         """Return the chunks that contained secrets, by path and line."""
-        ids = [row[0] for row in self._rows("SELECT id FROM secrets")]
+        ids = [row[0] for row in self.rows("SELECT id FROM chunks WHERE secrets != ''")]
         return sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.path, chunk.start_line))
 
     def remove_file(self, path: str) -> None:
@@ -438,7 +425,7 @@ class Catalog:
         self._delete(path, len(gone))
 
     def _delete(self, path: str, chunks: int) -> None:
-        for vectors, mac in self._rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
+        for vectors, mac in self.rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
             self._added = self._added.plus(-1, -chunks, -int(vectors), -int.from_bytes(mac))
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
 
@@ -456,9 +443,7 @@ class Catalog:
     def lexical_damage(self) -> set[str]:
         """Return the ids of chunks whose indexed words do not match their text."""
         with self._lock, self._told("cannot be read"):
-            rows = self._db.execute(
-                "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
-            )
+            rows = self._db.execute("SELECT id, symbol, text FROM chunks WHERE NOT withheld")
             return lexical.differing(self._db, (lexical.IndexedText(*row) for row in rows))
 
     def _intend(self, action: str, ids: Iterable[str]) -> None:
@@ -468,17 +453,17 @@ class Catalog:
 
     def intended(self) -> int:
         """Return how many chunks the vector store still needs."""
-        return int(self._rows("SELECT count(*) FROM intents WHERE action = 'write'")[0][0])
+        return int(self.rows("SELECT count(*) FROM intents WHERE action = 'write'")[0][0])
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
         """Return which of these chunks the vector store still needs."""
-        rows = self._rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
+        rows = self.rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
         return {str(row[0]) for row in rows}
 
     def intents(self, most: int | None = None) -> Intents:
         """Return the pending changes of the vector store, in order; at most `most`."""
         limit = -1 if most is None else most
-        rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
+        rows = self.rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
         return Intents(
             write=tuple(row[0] for row in rows if row[1] == "write"),
             delete=tuple(row[0] for row in rows if row[1] == "delete"),
@@ -495,15 +480,15 @@ class Catalog:
 
     def ids(self) -> set[str]:
         """Return the ids of all chunks."""
-        return {row[0] for row in self._rows("SELECT id FROM chunks")}
+        return {row[0] for row in self.rows("SELECT id FROM chunks")}
 
     def count(self) -> int:
         """Return the number of chunks."""
-        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks of these ids, unverified until found in `file`; unknown ids are left out."""
-        return self._chunks(self._rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
+        return self._chunks(self.rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
 
     def file(self, path: str) -> SourceFile | None:
         """Return an indexed file, reassembled from its chunks.
@@ -547,14 +532,14 @@ class Catalog:
                     self._db.execute("COMMIT")
 
     def _file_row(self, path: str) -> tuple[Any, ...] | None:
-        rows = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+        rows = self.rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
         if not rows:
             return None
         self._check_file(rows[0])
         return rows[0]
 
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
-        rows = self._rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
+        rows = self.rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
         chunks = self._chunks(rows)
         if content_digest(chunks) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
@@ -562,13 +547,13 @@ class Catalog:
 
     def _chunks(self, rows: Iterable[tuple[Any, ...]]) -> dict[str, Chunk]:
         try:
-            return self._with_secrets({row[0]: chunk_of(row) for row in rows})
+            return {row[0]: chunk_of(row) for row in rows}
         except (AttributeError, TypeError, ValueError) as error:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
     def analysis(self, key: str) -> dict[str, Any] | None:
         """Return a cached analysis, or None if there is none or its authentication fails."""
-        rows = self._rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
+        rows = self.rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
         if not rows or not self._authentic(rows[0][1], "analysis", key, rows[0][0]):
             return None
         value = json.loads(rows[0][0])
@@ -579,7 +564,7 @@ class Catalog:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return [
             str(row[0])
-            for row in self._rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
+            for row in self.rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
         ]
 
     def put_analyses(self, analyses: Mapping[str, Mapping[str, Any]]) -> None:
@@ -588,8 +573,8 @@ class Catalog:
         for key, analysis in analyses.items():
             value = json.dumps(analysis, sort_keys=True)
             rows.append((key, value, self._mac("analysis", key, value)))
-        with self.transaction():
-            self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
+        with self.changing() as db:
+            db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
         """Close the file."""
@@ -609,7 +594,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> Any:
 COLUMNS = (
     "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language,"
     " CASE imports WHEN '' THEN (SELECT first.imports FROM chunks AS first"
-    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END"
+    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END, secrets, withheld"
 )
 
 
@@ -632,6 +617,7 @@ def content_digest(chunks: Mapping[str, Chunk]) -> str:
         imports = None if chunk.imports == first else chunk.imports
         row = (
             id_, chunk.path, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.sha256, chunk.language, imports,
+            *((chunk.text_sha256, chunk.secrets, chunk.withheld) if chunk.secrets else ()),
         )  # fmt: skip
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
@@ -639,16 +625,20 @@ def content_digest(chunks: Mapping[str, Chunk]) -> str:
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """Return the chunk of a row of COLUMNS."""
-    # The digest is computed from the text, not read from its column: trust depends on what will be shown.
+    # The digest is computed from the text, not read from its column: trust depends on what will be shown. That of a
+    # masked text is authenticated with its file.
+    rules = tuple(row[12].split())
     return Chunk(
         path=row[1],
         symbol=row[2],
         kind=ChunkKind(row[3]),
         span=Span(row[4], row[5], row[6], row[7]),
         text=row[8],
-        sha256=text_digest(row[8]),
+        sha256=str(row[9]) if rules else text_digest(row[8]),
         language=row[10],
         imports=_imports(row[11]),
+        secrets=rules,
+        withheld=bool(row[13]),
     )
 
 

@@ -11,7 +11,6 @@ from codeguard.index.on_disk import IndexOnDisk, differing, found_on_disk
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
 from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
-from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk
 
@@ -51,8 +50,8 @@ def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[Index
     except (ManifestError, ConfigError):  # which says what is wrong where it matters: the paths then
         listed = set(workspace.catalog.files())
     convicted: dict[str, list[str]] = {}
-    for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):
-        if not item.get("accepted"):
+    for item in workspace.convicted or ():
+        if not item["accepted"]:
             convicted.setdefault(str(item["path"]), []).append(str(item["symbol"]))
     return [
         IndexedFile(
@@ -79,7 +78,7 @@ def compared(workspace: Workspace, files: Sequence[IndexedFile]) -> list[Indexed
 
 def convictions_known(workspace: Workspace) -> bool:
     """Return whether the last run has recorded what it convicted: not if it was ended early or made repairs."""
-    return bool((workspace.catalog.analysis(LAST_RUN) or {}).get("report"))
+    return workspace.convicted is not None
 
 
 def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
@@ -151,7 +150,7 @@ def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
                 expected="files that are not",
                 hint="codeguard index --untrust PATH first",
             )
-        forget(workspace.catalog)
+        workspace.convicted = None
         with workspace.catalog.transaction():
             for item in gone:
                 workspace.catalog.remove_file(item.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import SystemRandom
@@ -18,7 +18,7 @@ from codeguard.index.report import Progress
 from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
-from codeguard.models import Chunk, text_digest
+from codeguard.models import Chunk
 
 BATCH = 500  # chunks that are compared together
 SAMPLE = 256
@@ -125,12 +125,11 @@ def verify(
         present: set[str] = set()
         rewritten: set[str] = set()
         for batch in _expected(workspace):
-            stored = vectors.documents(list(batch))
+            stored = vectors.embeddings(list(batch))
             present |= stored.keys()
-            rewritten |= _differing(workspace, batch, stored, report)
-            rewritten |= _moved(
-                workspace, {id_: batch[id_] for id_ in batch.keys() & chosen & stored.keys()}, report
-            )
+            rewritten |= _differing(workspace, batch, stored.keys(), report)
+            due = {id_: chunk for id_, chunk in batch.items() if id_ in chosen and id_ in stored}
+            rewritten |= _moved(workspace, due, stored, report)
             report.chunks += len(batch)
             progress("verify", report.chunks, max(len(ids), report.chunks))
         progress("verify", report.chunks, report.chunks)
@@ -198,35 +197,25 @@ def _check_catalog(workspace: Workspace, report: VerifyReport) -> None:
 
 
 def _differing(
-    workspace: Workspace, batch: Mapping[str, Chunk], stored: Mapping[str, str], report: VerifyReport
+    workspace: Workspace, batch: Mapping[str, Chunk], stored: Collection[str], report: VerifyReport
 ) -> set[str]:
     """Return the entries that are missing, or whose text or metadata is not the catalog's."""
-    metadatas = workspace.vectors.metadatas(list(batch))
-    found = set()
-    for id_, chunk in batch.items():
-        if id_ not in stored:
-            report.add("store: missing", id_, chunk)
-        elif text_digest(stored[id_]) != chunk.text_sha256:
-            report.add("store: document rewritten", id_, chunk)
-        elif metadatas.get(id_) != dict(row_of(id_, chunk).metadata):
-            report.add("store: metadata rewritten", id_, chunk)
-        else:
-            continue
-        found.add(id_)
-    return found
+    found = dict.fromkeys(batch.keys() - stored, "store: missing")
+    rewritten = workspace.vectors.rewritten([row_of(id_, chunk) for id_, chunk in batch.items()])
+    found |= {id_: f"store: {what} rewritten" for id_, what in rewritten.items()}
+    for id_, kind in found.items():
+        report.add(kind, id_, batch[id_])
+    return set(found)
 
 
-def _moved(workspace: Workspace, batch: Mapping[str, Chunk], report: VerifyReport) -> set[str]:
+def _moved(
+    workspace: Workspace, batch: Mapping[str, Chunk], stored: Mapping[str, np.ndarray], report: VerifyReport
+) -> set[str]:
     """Return the entries whose vector is not that of the catalog's text."""
     if not batch:
         return set()
-    stored = workspace.vectors.embeddings(list(batch))
     fresh = workspace.embedding.embed([retrieval_text(chunk) for chunk in batch.values()])
-    found = {
-        id_
-        for id_, vector in zip(batch, fresh, strict=True)
-        if id_ in stored and not _same(stored[id_], vector)
-    }
+    found = {id_ for id_, vector in zip(batch, fresh, strict=True) if not _same(stored[id_], vector)}
     for id_ in found:
         report.add("store: vector rewritten", id_, batch[id_])
     report.embedded += len(batch)

@@ -31,10 +31,9 @@ from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, re
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.store.base import row_of
 from codeguard.index.swapping import discard_unfinished
-from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
+from codeguard.index.trusted import TrustUpdate, signed_trees
 from codeguard.index.trusted_paths import below, refuse_gone
-from codeguard.index.unchanged import forget, remember
-from codeguard.index.workspace import Stage, Workspace
+from codeguard.index.workspace import TRAINED_ON, Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
@@ -200,7 +199,7 @@ class Indexer:
         self._workspace.refuse_embedding()
         with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
-            forget(self._catalog)
+            before, self._workspace.convicted = self._catalog.meta(TRAINED_ON), None
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
@@ -232,12 +231,12 @@ class Indexer:
         report = replace(
             self._report(run, outcome, judge.budget.report(), coverage, checked),
             trusted_before=plan.as_before,
+            nothing_changed=before == self._catalog.meta(TRAINED_ON)
+            and not (run.added or run.removed or checked),
             not_written=installed,
             seconds=time.monotonic() - start,
         )
-        # An unchanged run would not report it.
-        if not run.restored and not any(line.endswith(REPLACED) for line in report.warnings):
-            remember(self._catalog, settings, paths, trust, untrust, discovery, report)
+        self._workspace.convicted = report.convicted
         return report
 
     def _secrets_made(self) -> str:
@@ -339,7 +338,7 @@ class Indexer:
         done = 0
         while intents := self._catalog.intents(CHUNKS_A_BATCH):
             self._progress("vectors", done, total)
-            vectors = self._workspace.vectors  # the process that serves it starts while the batch is embedded
+            vectors = self._workspace.vectors
             chunks = {
                 id_: chunk for id_, chunk in self._catalog.chunks(intents.write).items() if retrievable(chunk)
             }

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +17,7 @@ from codeguard.index import trusted_paths
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, TRUSTED_PATHS, Catalog
 from codeguard.index.pipeline import Indexer, first_root
 from codeguard.index.report import IndexReport, Progress
-from codeguard.index.store.base import BusyError
-from codeguard.index.store.chroma import replace_vectors
 from codeguard.index.swapping import (
-    VECTORS,
     WRITING,
     discard_unfinished,
     finish_swap,
@@ -34,17 +31,10 @@ from codeguard.index.trusted_paths import (
     refuse_vanished,
     with_changes,
 )
-from codeguard.index.workspace import (
-    SEED,
-    Workspace,
-    open_state,
-)
+from codeguard.index.workspace import Workspace, open_state, unsigned_of
 from codeguard.trust.acceptances import ACCEPTED_NAME
-from codeguard.trust.installation import (
-    SECRET_BYTES,
-    claim,
-)
-from codeguard.trust.local import UNSIGNED_NAME, load_unsigned
+from codeguard.trust.installation import claim
+from codeguard.trust.manifest import Manifest
 
 SHOWN = 3  # names in a message
 
@@ -60,6 +50,7 @@ class _Remembered:
     excluded: list[str] = field(default_factory=list)
     trusted: list[TrustedPath] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    manifest: Manifest | None = None
 
 
 def rebuild(
@@ -73,7 +64,7 @@ def rebuild(
 ) -> IndexReport:
     """Rebuild catalog and vectors from the files under the remembered paths and the given ones.
 
-    Acceptances and seed are kept, and trust as far as it verifies. A run that ends early for any reason
+    Acceptances are kept, and trust as far as it verifies. A run that ends early for any reason
     leaves the old index. Nothing of what was deleted is left on the disk.
 
     Raises:
@@ -93,7 +84,7 @@ def rebuild(
                 hint="name it: codeguard index --rebuild PATH… --trust PATH",
             )
         if old.problem:
-            warnings.append(f"the old index was not believed: {old.problem}")
+            warnings.append(f"the old index was not believed, nor what it trusted: {old.problem}")
         there = old.root is not None and os.path.isdir(old.root)  # noqa: PTH112
         root = Path(old.root) if old.root is not None and there else first_root(settings)
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
@@ -108,19 +99,19 @@ def rebuild(
         folder = fresh_folder(state)
         try:
             claim(folder, key)
-            warnings += _carry(state, folder, key)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(state / ACCEPTED_NAME, folder / ACCEPTED_NAME)
             built = settings.replace(
                 store=None if settings.remote else str(folder),
                 state_dir=str(folder),
                 root=str(root),
                 embedding=old.embedding if settings.embedding == "auto" else None,
-                share=True,  # what writes the vectors knows only these: unused space of their files shows its memory
-                share_idle_s=0.0,
             )
             with contextlib.closing(Workspace(built, create=True)) as workspace:
                 workspace.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(old.trusted))
                 workspace.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(old.excluded))
-                workspace.adopt_manifest()
+                if old.manifest is not None:
+                    workspace.save_manifest(old.manifest)
                 report = Indexer(workspace, progress).run(
                     [*paths, *(path for path in old.paths if path not in gone)],
                     trust,
@@ -132,8 +123,6 @@ def rebuild(
                 named = ", ".join(lost[:SHOWN]) + (", …" if len(lost) > SHOWN else "")
                 warnings.append(f"{len(lost)} files of the old index are not in the new one: {named}")
             put_in_place(state)
-            with contextlib.suppress(BusyError):  # whatever opens them next does it
-                replace_vectors(state / VECTORS)
         finally:
             with contextlib.suppress(OSError):
                 discard_unfinished(state)
@@ -151,24 +140,7 @@ def _remembered(state: Path, key: bytes) -> _Remembered:
             found.excluded = [str(item) for item in json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")]
             found.trusted = trusted_paths.from_text(catalog.meta(TRUSTED_PATHS))
             found.files = catalog.paths()
+            found.manifest = unsigned_of(catalog)
     except (CodeguardError, TypeError, ValueError) as error:
         found.problem = str(getattr(error, "what", error))
     return found
-
-
-def _carry(state: Path, folder: Path, key: bytes) -> Iterator[str]:
-    """Copy what is kept, and yield a line for everything that does not verify."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.copyfile(state / ACCEPTED_NAME, folder / ACCEPTED_NAME)
-    with contextlib.suppress(OSError):
-        seed = (state / SEED).read_bytes()
-        if len(seed) == SECRET_BYTES:
-            (folder / SEED).touch(0o600)
-            (folder / SEED).write_bytes(seed)
-        else:
-            yield f"the secret {state / SEED} is damaged: a new one is made"
-    try:
-        if load_unsigned(state, key) is not None:
-            shutil.copyfile(state / UNSIGNED_NAME, folder / UNSIGNED_NAME)
-    except CodeguardError as error:
-        yield f"{error.what}: it will be built again"

@@ -1,10 +1,9 @@
-"""The report of an indexing run, and its form as plain values."""
+"""The report of an indexing run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Skipped, SpecCoverage
@@ -65,30 +64,5 @@ class IndexReport:
     demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
     budget: BudgetReport | None = None
+    nothing_changed: bool = False
     not_written: tuple[Skipped, ...] = ()  # below trusted paths, not trusted because a tool installed it
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> IndexReport:
-        """Rebuild a report from `to_json`'s value; raise KeyError or TypeError if malformed."""
-        fields = dict(value)
-        return cls(
-            **{
-                **fields,
-                **{key: tuple(Skipped(**item) for item in fields[key]) for key in ("skipped", "not_written")},
-                "secrets": tuple(
-                    WithheldLines(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
-                ),
-                **{key: tuple(Suspect(**item) for item in fields[key]) for key in ("convicted", "demoted")},
-                "coverage": SpecCoverage(**fields["coverage"]),
-                "budget": (budget := fields["budget"])
-                and BudgetReport(**{**budget, "files": tuple(budget["files"])}),
-                **{
-                    key: tuple(fields[key])
-                    for key in ("by_lines", "notes", "signed_by", "warnings", "trusted_before")
-                },
-            }
-        )

@@ -1,15 +1,15 @@
 """The right to change an index, and its replacement: a crash leaves either the old one or the new one.
 
-rebuild.new      being built: worthless until it is renamed
-rebuild.ready    complete: the next process that opens the index puts it in place
+rebuild.new             being built: worthless until its catalog is renamed
+catalog.sqlite3.ready   complete: the next process that opens the index puts it in place
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,14 +18,11 @@ from codeguard.errors import STOPPED, StoreError
 from codeguard.trust.state_files import FileLock, StateFolder
 
 WRITING = "index.lock"
-NEW, READY = "rebuild.new", "rebuild.ready"
-VECTORS = "chroma"
-ROWS = "chroma.sqlite3"  # in that folder: the file that Chroma writes with every change
-PARTS = (f"{CATALOG}-wal", CATALOG, "manifest.unsigned.json", "perplexity.npz", "seed")
-_ABSENT = "absent.json"
+NEW, READY = "rebuild.new", f"{CATALOG}.ready"
+# What earlier versions had beside the catalog; texts that were deleted may still be in it.
+EARLIER = ("chroma", "chroma.old", "chroma.ready", "manifest.unsigned.json", "perplexity.npz", "seed")
 WORKING = 10.0  # times as long as for an answer: a process that indexes much holds the lock for long
 WAIT_S = WORKING * 60.0
-UNSETTLED = ".unsettled"  # suffix of the marker that a store's files may not be on disk yet
 
 
 @contextlib.contextmanager
@@ -66,81 +63,51 @@ def fresh_folder(state: Path) -> Path:
 
 def discard_unfinished(state: Path) -> None:
     """Delete what a crash left of a state that was never completed. The index's lock is held."""
-    if (state / NEW).exists():
-        shutil.rmtree(state / NEW)
+    _clear(state / NEW)
 
 
 def put_in_place(state: Path) -> None:
-    """Replace catalog, vectors, manifest, model and seed by the new ones. The index's lock is held."""
-    new = state / NEW
-    (new / _ABSENT).write_text(json.dumps([name for name in PARTS if not (new / name).exists()]))
-    sync_folder(new)
-    new.rename(state / READY)
-    sync_names(state)
+    """Replace the catalog by the one that was built, which nobody has open. The index's lock is held.
+
+    Raises StoreError if that is impossible.
+    """
+    built = state / NEW / CATALOG
+    try:
+        with contextlib.closing(sqlite3.connect(built)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")  # all of it in one file
+        built.rename(state / READY)
+        _sync_names(state)
+    except (OSError, sqlite3.Error) as error:
+        raise _stuck(built, error) from None
     _move(state)
 
 
 def finish_swap(state: Path) -> None:
-    """Put a complete new state in place if a crash prevented that.
+    """Put a complete new catalog in place if a crash prevented that.
 
     Raises StoreError if that is impossible.
     """
     if (state / READY).exists():
         with held(state / WRITING, lambda: None):
-            _move(state)
+            if (state / READY).exists():  # another process may have been first
+                _move(state)
 
 
 def _move(state: Path) -> None:
-    ready = state / READY
-    if not ready.exists():  # another process was first
-        return
     try:
-        if (ready / VECTORS).exists():  # the store puts them in place itself, when it is opened next
-            _clear(ready_of(state / VECTORS))
-            (ready / VECTORS).rename(ready_of(state / VECTORS))
-        for name in json.loads((ready / _ABSENT).read_text()):
-            (state / str(name)).unlink(missing_ok=True)
-        (state / f"{CATALOG}-shm").unlink(missing_ok=True)
-        for name in PARTS:
-            if (ready / name).exists():
-                _clear(state / name)
-                (ready / name).rename(state / name)
-        sync_names(state)
-        shutil.rmtree(ready)
-    except (OSError, ValueError) as error:
-        raise StoreError(
-            f"the new index {ready} cannot be put in place ({error})", hint=f"check the folder {state}"
-        ) from None
-
-
-def recover(folder: Path) -> None:
-    """Finish the replacement of a folder of vectors that was interrupted. The store's lock is held.
-
-    Raises:
-        StoreError: the folders cannot be renamed or deleted.
-    """
-    ready, old = ready_of(folder), folder.with_name(folder.name + ".old")
-    try:
-        if ready.exists():
-            if folder.exists():
-                _clear(old)
-                folder.rename(old)
-            ready.rename(folder)
-            folder.with_name(folder.name + UNSETTLED).unlink(missing_ok=True)  # of the one that is replaced
-            sync_names(folder.parent)
-        elif old.exists() and not folder.exists():
-            old.rename(folder)
-        if old.exists():
-            _clear(old)
+        for name in (f"{CATALOG}-wal", f"{CATALOG}-shm", *EARLIER):
+            _clear(state / name)
+        _clear(state / CATALOG)
+        (state / READY).rename(state / CATALOG)
+        _sync_names(state)
     except OSError as error:
-        raise StoreError(
-            f"the store {folder} cannot be put in place ({error.strerror})", hint="check its folder"
-        ) from error
+        raise _stuck(state / READY, error) from None
 
 
-def ready_of(folder: Path) -> Path:
-    """Return the folder that will replace a folder of vectors."""
-    return folder.with_name(folder.name + ".ready")
+def _stuck(built: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"the new index {built} cannot be put in place ({error})", hint=f"check the folder {built.parent}"
+    )
 
 
 def _clear(path: Path) -> None:
@@ -151,18 +118,7 @@ def _clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Sync a folder and everything in it to disk."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        elif path.is_dir():
-            sync_names(path)
-    sync_names(folder)
-
-
-def sync_names(folder: Path) -> None:
+def _sync_names(folder: Path) -> None:
     """Sync what a folder lists to disk: its names, not what is in its files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import FoundFile
@@ -26,7 +25,7 @@ from codeguard.index.trusted_paths import (
     with_changes,
 )
 from codeguard.index.trusted_paths import to_text as paths_text
-from codeguard.index.workspace import PERPLEXITY, Workspace
+from codeguard.index.workspace import Workspace
 from codeguard.models import Skipped
 from codeguard.trust.manifest import FileEntry, Manifest
 from codeguard.trust.paths import unlistable
@@ -39,7 +38,6 @@ from codeguard.trust.signed_trees import (
 )
 from codeguard.trust.signed_trees import to_text as trees_text
 
-TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
 SHOWN = 3  # names in a message
 
@@ -208,7 +206,7 @@ class TrustUpdate:
             for name in sorted(in_trees & states.keys())
             if manifest is None or not manifest.covers(name, states[name].sha256)
         )
-        self._train()
+        workspace.train_perplexity()
 
     def _is_decided(self, tree: SignedTree) -> bool:
         """Return whether this run updates a tree: finds it again, or walks it without trusting it."""
@@ -255,16 +253,6 @@ class TrustUpdate:
             if trusted_by_name(name, self.known)
         ]
         return {name for name, _ in places} - self._installed(places)[0]
-
-    def _train(self) -> None:
-        workspace, digest = self._workspace, self._workspace.trust_digest
-        there = (workspace.state / PERPLEXITY).exists() or workspace.manifest is None
-        if there and workspace.perplexity_intact() and self._catalog.meta(TRAINED_ON) == digest:
-            return
-        texts = [(file.path, file.text) for file in workspace.trusted_files() if file.text.strip()]
-        workspace.save_perplexity(PerplexityModel.train(texts) if texts else None)
-        self._catalog.set_meta(TRAINED_ON, digest)
-        workspace.forget_trust()
 
 
 def _in_trees(name: str, trees: Sequence[SignedTree]) -> bool:

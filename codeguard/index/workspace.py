@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import hmac
@@ -10,17 +11,18 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import asdict
 from enum import StrEnum
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, digest_of, spec_files
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.stamps import stamp_of
-from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
+from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
@@ -33,21 +35,19 @@ from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES,
 from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
-from codeguard.index.swapping import READY, ROWS, VECTORS, WORKING, WRITING, finish_swap, held
+from codeguard.index.swapping import READY, WORKING, WRITING, finish_swap, held
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
-from codeguard.models import SourceFile, parts_digest
+from codeguard.models import SourceFile, parts_digest, text_digest
 from codeguard.trust.installation import (
     SECRET_BYTES,
     ForeignStateError,
     claim,
     ensure_ours,
-    kept_secret,
     key_and_note,
     set_aside,
     set_aside_warning,
 )
-from codeguard.trust.local import UNSIGNED_NAME, load_unsigned, sealed, write_atomically
-from codeguard.trust.manifest import Manifest
+from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_json
 from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
 from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
 from codeguard.workers.processes import default_workers
@@ -55,6 +55,7 @@ from codeguard.workers.processes import default_workers
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
     from codeguard.index.embedding import Embedding
+    from codeguard.index.report import Suspect
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors
     from codeguard.sandbox.given import Texts
@@ -72,10 +73,9 @@ class Stage(StrEnum):
     COMPLETE = "complete"
 
 
-PERPLEXITY = "perplexity.npz"
-SEED = "seed"
+# Values and settings of the catalog.
+UNSIGNED, PERPLEXITY, TRAINED_ON, LAST_RUN = "unsigned", "perplexity", "trained_on", "last run"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
 
 
 @cache
@@ -253,26 +253,20 @@ class Workspace:
             )
         return embedding
 
-    def vectors_stamp(self) -> str:
-        """Return what changes when the rows of the vector store do; "" for a server's, which does not tell."""
-        return "" if self.settings.remote else stamp(self.state / VECTORS / ROWS)
-
     @property
     def vectors(self) -> Vectors:
         """The vector store."""
         if self._vectors is None:
-            from codeguard.index.store import (
-                SharedStore,
-                VectorStore,
-            )  # `check` and `audit` must not import it
+            # `check` and `audit` must not import them, and only what needs a server imports chromadb.
+            if self.settings.remote:
+                from codeguard.index.store.chroma import ChromaServer
 
-            settings, folder = self.settings, self.state / VECTORS
-            if settings.remote:
-                self._vectors = VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
-            elif settings.share:
-                self._vectors = SharedStore(folder, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
+                settings = self.settings
+                self._vectors = ChromaServer(settings.store, settings.headers, settings.wait_s)
             else:
-                self._vectors = VectorStore.open_folder(folder)
+                from codeguard.index.store import LocalVectors
+
+                self._vectors = LocalVectors(self.catalog)
         return self._vectors
 
     @cached_property
@@ -296,66 +290,33 @@ class Workspace:
 
     @property
     def unsigned_manifest(self) -> Manifest | None:
-        """What is trusted only because of `index --trust`, by the state directory.
-
-        Raises ManifestError if it is damaged, foreign, missing, or not the one last written.
-        """
-        if not self._as_written(UNSIGNED_NAME):
-            there = (self.state / UNSIGNED_NAME).exists()
-            raise ManifestError(
-                "the unsigned manifest in the state directory is not the last one written",
-                got=f"another one in {self.state / UNSIGNED_NAME}"
-                if there
-                else f"no {self.state / UNSIGNED_NAME}",
-                hint="put it back, or " + REBUILD,
-            )
-        return load_unsigned(self.state, self._key)
+        """What is trusted only because of `index --trust`; see `unsigned_of`."""
+        return unsigned_of(self.catalog)
 
     def save_manifest(self, manifest: Manifest) -> None:
-        """Store the unsigned manifest, sealed, so that a foreign state directory is not trusted."""
-        self._replace(UNSIGNED_NAME, lambda draft: write_atomically(draft, sealed(manifest, self._key)))
+        """Store the unsigned manifest."""
+        statement = manifest_to_json(manifest).decode()
+        with self.catalog.changing():
+            self.catalog.put_analyses({UNSIGNED: {"statement": statement}})
+            self.catalog.set_meta(UNSIGNED, text_digest(statement))
 
-    def adopt_manifest(self) -> None:
-        """Register the existing manifest, whose seal was verified, as the last one written."""
-        self.catalog.set_meta(f"file {UNSIGNED_NAME}", json.dumps([_mark(self.state / UNSIGNED_NAME)]))
+    def train_perplexity(self) -> None:
+        """Train the character model on the trusted code, unless it was trained on exactly that."""
+        digest = self.trust_digest
+        if self.catalog.meta(TRAINED_ON) == digest and self.catalog.analysis(PERPLEXITY) is not None:
+            return
+        model = self._trained()
+        data = b"" if model is None else model.to_bytes()
+        with self.catalog.changing():
+            self.catalog.put_analyses({PERPLEXITY: {"model": base64.b64encode(data).decode("ascii")}})
+            self.catalog.set_meta(TRAINED_ON, digest)
+        self.forget_trust()
 
-    def save_perplexity(self, model: PerplexityModel | None) -> None:
-        """Store the character model of the trusted code, or none."""
-        self._replace(PERPLEXITY, None if model is None else model.save)
+    def _trained(self) -> PerplexityModel | None:
+        from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
 
-    def perplexity_intact(self) -> bool:
-        """Return whether the character model is the one that was trained last, or none if there was none."""
-        return self._as_written(PERPLEXITY)
-
-    def _replace(self, name: str, write: Callable[[Path], object] | None) -> None:
-        """Replace a file of the state directory; until then, the catalog accepts the old and the new one.
-
-        A crash thus leaves an accepted file, while an earlier one or a missing one is still refused.
-        """
-        path, draft = self.state / name, self.state / f".{name}.draft"
-        if write is not None:
-            write(draft)
-        mark = _mark(draft)
-        known = self._marks(name)
-        self.catalog.set_meta(
-            f"file {name}", json.dumps([*([_mark(path)] if known is None else known), mark])
-        )
-        if write is not None:
-            draft.replace(path)
-        else:
-            path.unlink(missing_ok=True)
-        self.catalog.set_meta(f"file {name}", json.dumps([mark]))
-
-    def _marks(self, name: str) -> list[str] | None:
-        kept = self.catalog.meta(f"file {name}")
-        return None if kept is None else [str(mark) for mark in json.loads(kept)]
-
-    def _as_written(self, name: str) -> bool:
-        for _ in range(3):  # another process may be replacing it
-            mark = _mark(self.state / name)
-            if mark in (self._marks(name) or [""]):
-                return True
-        return False
+        texts = [(file.path, file.text) for file in self.trusted_files() if file.text.strip()]
+        return PerplexityModel.train(texts) if texts else None
 
     @property
     def signed_trees(self) -> list[SignedTree]:
@@ -388,6 +349,17 @@ class Workspace:
         left = [item for item in before if item not in more and f"!{item}" not in more]
         return [*left, *(item for item in more if item not in taken_back)]
 
+    @property
+    def convicted(self) -> list[dict[str, Any]] | None:
+        """The functions that the last run convicted, as plain values; None if it was ended early."""
+        return (self.catalog.analysis(LAST_RUN) or {}).get("convicted")
+
+    @convicted.setter
+    def convicted(self, found: Sequence[Suspect] | None) -> None:
+        kept = None if found is None else [asdict(item) for item in found]
+        if kept != self.convicted:
+            self.catalog.put_analyses({LAST_RUN: {"convicted": kept}})
+
     def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
         try:
             return decode(self.catalog.meta(key))
@@ -397,29 +369,20 @@ class Workspace:
     @cached_property
     def perplexity(self) -> PerplexityModel | None:
         """The character model of the trusted code, None if there is none yet."""
-        path = self.state / PERPLEXITY
-        if not self.perplexity_intact():
-            self.warnings.append(
-                "perplexity is off: the model is not the one that was trained last; run codeguard index again"
-            )
-            return None
-        if not os.path.lexists(path):
-            return None
+        kept = self.catalog.analysis(PERPLEXITY)
+        if kept is None:
+            return self._trained()
         from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
 
-        try:
-            return PerplexityModel.load(path)
-        except CodeguardError as error:
-            self.warnings.append(f"perplexity is off: {error}")
-            return None
+        data = base64.b64decode(kept["model"])
+        return PerplexityModel.from_bytes(data) if data else None
 
     @cached_property
     def seed(self) -> bytes:
         """The installation's secret seed for generated inputs, 32 bytes."""
         if self.settings.fixed_seed is not None:
             return self.settings.fixed_seed
-        # The author of a planted state directory knows the file in it, but not the derived seed.
-        return hmac.digest(self._key, b"seed" + kept_secret(self.state / SEED, checked=True), "sha256")
+        return hmac.digest(self._key, b"seed", "sha256")
 
     @cached_property
     def given(self) -> Texts:
@@ -566,14 +529,11 @@ class Workspace:
             if not (self.state / CATALOG).exists():
                 raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(self.settings))
             self.catalog.close()
-            if self._vectors is not None:
-                self._vectors.close()
-                self._vectors = None
+            self._vectors = None
             self.catalog = Catalog(self.state / CATALOG, self._key)
             self._check_make(create=True)
             self.__dict__.pop("embedding", None)
-        stamps = tuple(stamp(self.state / name) for name in (UNSIGNED_NAME, PERPLEXITY))
-        state = (*stamps, self.catalog.meta(SIGNED_TREES))
+        state = tuple(self.catalog.meta(key) for key in (UNSIGNED, TRAINED_ON, SIGNED_TREES))
         if state != self._trust_state:
             self._trust_state = state
             self.forget_trust()
@@ -598,20 +558,24 @@ class Workspace:
 
     def close(self) -> None:
         """Release catalog and store."""
-        try:
-            if self._vectors is not None:
-                self._vectors.close()
-        finally:
-            self.catalog.close()
+        self.catalog.close()
 
 
-def _mark(path: Path) -> str:
-    """Return the beginning of a file in hexadecimal digits, empty if there is none or it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(MARK_BYTES).hex()
-    except OSError:
-        return ""
+def unsigned_of(catalog: Catalog) -> Manifest | None:
+    """Return the unsigned manifest in a catalog, None if there is none.
+
+    Raises ManifestError if it is not the one last written.
+    """
+    digest = catalog.meta(UNSIGNED)
+    if digest is None:
+        return None
+    statement = str((catalog.analysis(UNSIGNED) or {}).get("statement"))
+    if text_digest(statement) != digest:
+        raise ManifestError(
+            f"the unsigned manifest in {catalog.path} is not the last one written",
+            hint="trust its paths again with: codeguard index PATH… --trust PATH",
+        )
+    return manifest_from_json(statement.encode())
 
 
 def _how_to_make(settings: Settings) -> str:

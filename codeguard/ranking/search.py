@@ -16,6 +16,7 @@ from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
+from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring
@@ -90,7 +91,6 @@ class Searcher:
         self._stage = Stage.COMPLETE
         self._file: Callable[[str], SourceFile | None] = workspace.catalog.file
         self._vectors: dict[str, Vector] = {}
-        self._compared: set[str] = set()  # chunks that have the same text in the store
         self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
         self._store_warnings: tuple[str, ...] = ()
@@ -150,7 +150,6 @@ class Searcher:
         workspace.catalog.check_totals()
         self._file = lru_cache(KEPT_FILES)(workspace.catalog.file)
         self._vectors.clear()
-        self._compared.clear()
         self._managers.clear()
         self._epoch = workspace.epoch
         self._siblings = workspace.siblings()
@@ -315,7 +314,7 @@ class Searcher:
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
     def _state(self) -> tuple[tuple[object, ...], str]:
-        return self._generation, self._workspace.vectors_stamp()
+        return self._generation, self._workspace.vectors.stamp()
 
     def _counted_already(self) -> bool:
         """Return whether the entries of the vector store were counted and none has changed since."""
@@ -375,13 +374,10 @@ class Searcher:
     def _check_store(
         self, ids: Sequence[str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
     ) -> None:
-        """Warn of what the store holds that the catalog does not know, or knows otherwise.
-
-        Texts of a store of our own are compared once; others may write to a remote one at any time.
-        """
+        """Warn of what the store holds that the catalog does not know, or knows otherwise."""
         if self._foreign_entries([id_ for id_ in ids if id_ not in chunks]):
             own = self._workspace.catalog.some_ids(SAMPLE)
-            if own and not self._workspace.vectors.documents(own):
+            if own and not self._workspace.vectors.embeddings(own):
                 raise StoreError(
                     f"the vector store {self._workspace.vectors.location} is not the one of this index",
                     got="entries of another",
@@ -389,15 +385,10 @@ class Searcher:
                     hint="bring it back, or " + REBUILD,
                 )
             warnings[STRANGE] = None
-        wanted = [id_ for id_ in ids if id_ in chunks and id_ not in self._compared]
-        documents = self._workspace.vectors.documents(wanted) if wanted else {}
-        for id_, document in documents.items():
-            chunk = chunks[id_]
-            if document != chunk.text:
-                place = f"{chunk.path}:{chunk.start_line}"
-                warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
-            elif not self._workspace.settings.remote:
-                self._compared.add(id_)
+        found = self._workspace.vectors.rewritten([row_of(id_, chunks[id_]) for id_ in ids if id_ in chunks])
+        for id_ in (id_ for id_, what in found.items() if what == "document"):
+            place = f"{chunks[id_].path}:{chunks[id_].start_line}"
+            warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
 
     def _foreign_entries(self, unknown: Sequence[str]) -> set[str]:
         """Return which ids the catalog never knew; an index that runs beside us may just have deleted some."""
@@ -406,7 +397,7 @@ class Searcher:
         going = set(
             self._workspace.catalog.intents().delete
         )  # before the store is asked: deleted, then cleared
-        return self._workspace.vectors.documents(unknown).keys() - going
+        return self._workspace.vectors.embeddings(unknown).keys() - going
 
     def _file_with(self, chunk: Chunk) -> SourceFile:
         """Return the file of a chunk; StoreError where the catalog has another text or place for it."""

@@ -29,8 +29,11 @@ def index_text(report: IndexReport, required_level: str) -> str:
     if report.manifest_unsigned:
         others = "the others " if report.signed_by else ""
         signature += f", {others}named by you and not signed"
+    level = [*filter(None, [below_level(report.sandbox_level, required_level)])]
+    if report.nothing_changed:
+        return "\n".join([*level, _nothing_changed(report)])
     lines = [
-        *filter(None, [below_level(report.sandbox_level, required_level)]),
+        *level,
         f"{counted(report.files, 'file')} in {counted(report.chunks, 'chunk')}: "
         f"queries can find {report.searchable} by {report.embedding}, the others are blank or withheld",
         f"this run: {counted(report.unchanged, 'file')} unchanged, {counted(report.added, 'chunk')} written, "
@@ -76,6 +79,15 @@ def index_text(report: IndexReport, required_level: str) -> str:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)
     return "\n".join(lines)
+
+
+def _nothing_changed(report: IndexReport) -> str:
+    suspects, skipped = (report.convicted, report.demoted), len(report.skipped)
+    convicted, demoted = (counted(len(found), "function") for found in suspects)
+    return (
+        f"nothing changed: {counted(report.files, 'file')}, {convicted} convicted, {demoted} demoted, "
+        f"{counted(skipped, 'path')} skipped{LISTED}"
+    )
 
 
 def _missing(coverage: SpecCoverage) -> list[str]:

@@ -1,9 +1,8 @@
-"""The unsigned manifest in the state directory, which `index --trust` keeps between runs."""
+"""Files of the state directory and of the user: read within a limit, written atomically."""
 
 from __future__ import annotations
 
 import errno
-import hmac
 import os
 import secrets
 import stat
@@ -12,47 +11,8 @@ from typing import BinaryIO
 
 from codeguard.errors import ManifestError
 from codeguard.escaping import shown
-from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_json
 from codeguard.trust.state_files import StateFolder
 from codeguard.trust.strict_json import MAX_BYTES
-
-UNSIGNED_NAME = "manifest.unsigned.json"
-_SEALED = b"# codeguard unsigned manifest, sealed: "
-_SEAL_BYTES = len(_SEALED) + 64 + 1
-
-
-def sealed(manifest: Manifest, key: bytes) -> bytes:
-    """Return the text of the unsigned manifest's file; the first line authenticates the rest.
-
-    The key is a secret of this installation from outside the state directory, so that a state directory
-    from a cloned repository makes nothing trusted.
-    """
-    statement = manifest_to_json(manifest)
-    return _seal(statement, key) + statement
-
-
-def load_unsigned(state_dir: Path, key: bytes) -> Manifest | None:
-    """Return the manifest of the state directory, None if there is none.
-
-    Raises ManifestError if it was not sealed with the key.
-    """
-    path = state_dir / UNSIGNED_NAME
-    data = read_state(path)
-    if data is None:
-        return None
-    seal, statement = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
-    if not hmac.compare_digest(seal, _seal(statement, key)):
-        raise ManifestError(
-            "the unsigned manifest in the state directory is not of this installation",
-            got=f"no seal, or another's, in {shown(str(path))}",
-            expected="the seal of this user",
-            hint="build it again with: codeguard index PATH… --trust PATH",
-        )
-    return manifest_from_json(statement)
-
-
-def _seal(statement: bytes, key: bytes) -> bytes:
-    return _SEALED + hmac.new(key, _SEALED + statement, "sha256").hexdigest().encode("ascii") + b"\n"
 
 
 def read_state(path: Path, limit: int = MAX_BYTES) -> bytes | None:

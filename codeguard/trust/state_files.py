@@ -22,8 +22,8 @@ from codeguard.escaping import escaped
 
 DEFAULT_NAME = ".codeguard"  # a repository can ship this folder: never followed if it is a link
 NAMES = (
-    "catalog.sqlite3", "chroma", "manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl",
-    "versions-seen.json", "index.lock", "installation.json", "rebuild.new", "rebuild.ready",
+    "catalog.sqlite3", "accepted.jsonl", "versions-seen.json", "index.lock", "installation.json", "rebuild.new",
+    "chroma", "manifest.unsigned.json", "perplexity.npz", "seed",  # of earlier versions
 )  # fmt: skip
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_ENTRIES = 10_000

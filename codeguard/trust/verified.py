@@ -82,7 +82,7 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
     """Accept a manifest without a signature, and mark it as unsigned.
 
     It is only as trustworthy as its source: call this for a manifest just built from the trusted paths, or
-    for one from the state directory (`codeguard.trust.load_unsigned`), never for a file of the corpus.
+    for one from the user's own catalog, never for a file of the corpus.
 
     Raises ManifestError if a signature is required.
     """

@@ -82,7 +82,7 @@ def measure(
     """Index one repository three times over one store, and yield the scores of its questions."""
     files = sorted(path for path in (repository / root).rglob("*") if path.is_file())
     with tempfile.TemporaryDirectory() as work:
-        settings = Settings(store=f"{work}/store", root=str(repository), share=False, embedding=embedding)
+        settings = Settings(store=f"{work}/store", root=str(repository), embedding=embedding)
         for trust in TRUSTS:
             with CodeGuard.open(settings=settings, trust=_trusted(files, repository / root, trust)) as guard:
                 guard.index([repository / root])

@@ -44,7 +44,7 @@ WRONG = RIGHT.replace("    total = 0", '    """Return the sum of the numbers."""
     "+=", "-="
 )
 FILES = {"mine/sums.py": TRUSTED, "theirs/right.py": RIGHT, "theirs/wrong.py": WRONG}
-CONFIGURATION = "share_idle_s = 0.0\n"  # the process that serves the store ends with its command
+CONFIGURATION = ""  # the process that serves the store ends with its command
 PYTHON = """
 from codeguard.api import CodeGuard
 with CodeGuard.open(store="kept", create=False) as guard:

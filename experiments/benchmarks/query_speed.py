@@ -24,6 +24,7 @@ import numpy as np
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
+from codeguard.index.store.base import row_of
 from codeguard.index.store.chroma import import_chromadb
 from experiments.benchmarks.standard_library import standard_files
 from experiments.corpus.queries import ALL
@@ -55,16 +56,13 @@ def plain_collection(guard: CodeGuard, folder: Path) -> Any:
     ids = sorted(vectors.ids())
     for start in range(0, len(ids), 1000):
         page = ids[start : start + 1000]
-        embeddings, documents, metadatas = (
-            vectors.embeddings(page),
-            vectors.documents(page),
-            vectors.metadatas(page),
-        )
+        embeddings, chunks = vectors.embeddings(page), guard.catalog.chunks(page)
+        rows = [row_of(id_, chunks[id_]) for id_ in page]
         collection.add(
             ids=page,
             embeddings=[embeddings[id_] for id_ in page],
-            documents=[documents[id_] for id_ in page],
-            metadatas=[metadatas[id_] for id_ in page],
+            documents=[row.document for row in rows],
+            metadatas=[dict(row.metadata) for row in rows],
         )
     return collection
 

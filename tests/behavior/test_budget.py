@@ -127,7 +127,6 @@ def test_what_spends_its_share_is_demoted_and_not_cleared(corpus: Path) -> None:
         root=str(corpus),
         embedding="lexical",
         jobs=1,
-        share=False,
         defense=DefenseConfig(budget_s=float(BUDGET)),
     )
     with CodeGuard.open(settings=settings, trust=[corpus / "own"]) as guard:

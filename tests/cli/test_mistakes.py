@@ -25,8 +25,8 @@ FILES = {
     "signal.toml": '[defense]\ndisabled_signals = ["behaviour"]\n',
     "weight.toml": '[defense.weights]\n"provenance.trustd" = 1\n',
     "folder.py/inner.py": "x = 1\n",
-    "broken_spec.toml": 'share = false\njobs = 1\nspecs = ["specs"]\n',
-    "latin_spec.toml": 'share = false\njobs = 1\nspecs = ["latin"]\n',
+    "broken_spec.toml": 'jobs = 1\nspecs = ["specs"]\n',
+    "latin_spec.toml": 'jobs = 1\nspecs = ["latin"]\n',
     "specs/add.toml": "[[spec]\n",
 }
 
@@ -54,7 +54,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.chdir(place)
         configuration = place.with_name("configuration")
         (configuration / "codeguard").mkdir(parents=True)
-        (configuration / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
+        (configuration / "codeguard" / "config.toml").write_text("jobs = 1\n")
         patch.setenv("XDG_CONFIG_HOME", str(configuration))
         done = run("index", "ours", "theirs/x.py", "--trust", "ours", "--embedding", "lexical")
         assert done.exit_code == 0, done.output

@@ -118,7 +118,7 @@ def test_nor_does_any_command_however_it_is_started(planted: Path, start: str) -
 @pytest.mark.slow
 def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> None:
     configuration = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
-    configuration.write_text("share_idle_s = 0.0\njobs = 1\n")
+    configuration.write_text("jobs = 1\n")
     log = tmp_path / "started"
     for words, code in COMMANDS[:4]:
         if words[0] in ("audit", "index"):
@@ -128,7 +128,7 @@ def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> N
     assert ran(planted) == []
     started = log.read_text()
     assert {line.split()[0] for line in started.splitlines()} == {"/"}, started
-    for process in ("sandbox/inside/boot.py", "codeguard.workers.processes", "codeguard.index.store.server"):
+    for process in ("sandbox/inside/boot.py", "codeguard.workers.processes"):
         assert process in started, started
 
 

@@ -35,9 +35,7 @@ def test_an_index_counts_what_is_done_one_by_one(tmp_path: Path) -> None:
         code = f'def add_{number}(a, b):\n    """Add a, b and {number}."""\n    return a + b + {number}\n'
         (tmp_path / f"m{number}.py").write_text(code)
     told: dict[str, list[tuple[int, int]]] = {}
-    settings = Settings(
-        store=str(tmp_path / "store"), root=str(tmp_path), embedding="lexical", jobs=1, share=False
-    )
+    settings = Settings(store=str(tmp_path / "store"), root=str(tmp_path), embedding="lexical", jobs=1)
     with CodeGuard.open(settings=settings) as guard:
         guard.index([tmp_path], progress=lambda stage, *at: told.setdefault(stage, []).append(at))
     assert {"files", "signals", "checks"} <= told.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from click.testing import CliRunner, Result
 from codeguard.cli import main
 from codeguard.cli.config import KEYS
 from codeguard.config import DefenseConfig, Settings, load_settings
-from codeguard.index.unchanged import forget
 from codeguard.index.workspace import Stage, Workspace
 
 pytestmark = pytest.mark.ci
@@ -67,7 +67,7 @@ def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
 )
 def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, told: str) -> None:
     with contextlib.closing(Workspace(load_settings())) as workspace:
-        forget(workspace.catalog)
+        workspace.convicted = None
         workspace.reached(stage)
     said = run("status").stdout
     assert "unfinished the last run was ended early: " in said
@@ -83,7 +83,7 @@ def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, tol
 
 def test_status_while_an_index_is_made_does_not_say_that_it_was_ended(project: Path) -> None:
     with contextlib.closing(Workspace(load_settings())) as workspace:
-        forget(workspace.catalog)
+        workspace.convicted = None
         workspace.reached(Stage.CHECKS)
         with workspace.writing() as alone:
             assert alone
@@ -93,12 +93,13 @@ def test_status_while_an_index_is_made_does_not_say_that_it_was_ended(project: P
 
 
 def test_status_says_that_the_manifest_is_refused_as_queries_do(project: Path) -> None:
-    (project / ".codeguard/manifest.unsigned.json").unlink()
+    with contextlib.closing(sqlite3.connect(project / ".codeguard/catalog.sqlite3")) as db, db:
+        db.execute("DELETE FROM analyses WHERE key = 'unsigned'")
     assert run("query", "add").exit_code == 2
     done = run("status")
     assert done.exit_code == 2
     assert (
-        "trusted    nothing can be: the unsigned manifest in the state directory is not the last"
+        "trusted    nothing can be: the unsigned manifest in .codeguard/catalog.sqlite3 is not the last"
         in done.stdout
     )
     assert json.loads(run("status", "--format", "json").stdout)["trust_refused"]
@@ -129,9 +130,10 @@ def test_what_is_left_out_stays_out_until_it_is_taken_back(project: Path) -> Non
     everything = {"ours/m.py", "theirs/x.py", "theirs/y.py"}
     assert names() == everything
     for words in (["theirs", "--exclude", "/theirs/y*"], [], [], ["theirs"], ["--rebuild"]):
-        done = run("index", *words)
+        done = run("index", *words, "--format", "json")
         assert (done.exit_code, names()) == (0, everything - {"theirs/y.py"}), done.output
-        assert "excluded by --exclude or the configuration: theirs/y.py" in done.output
+        skipped = {item["path"]: item["reason"] for item in json.loads(done.stdout)["skipped"]}
+        assert skipped["theirs/y.py"] == "excluded by --exclude or the configuration"
     told = run("status").stdout
     assert "without    /theirs/y*\n" in told
     assert "nothing has changed since" in told

@@ -132,14 +132,12 @@ def test_words_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatc
 def test_auto_is_this_one_and_an_index_goes_on_with_the_one_it_was_made_with(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(CONFIG + "\n")
     for name, expected in (("auto", "static@1"), ("lexical", "lexical@2/dim512")):
-        made = Settings(store=str(tmp_path / name), share=False, jobs=1, embedding=name)
+        made = Settings(store=str(tmp_path / name), jobs=1, embedding=name)
         with CodeGuard.open(settings=made) as guard:
             assert guard.index([tmp_path / "config.py"]).embedding == expected
-        again = Settings(store=str(tmp_path / name), share=False, jobs=1)
+        again = Settings(store=str(tmp_path / name), jobs=1)
         with CodeGuard.open(settings=again) as guard:
             assert guard.index([tmp_path / "config.py"]).embedding == expected
             assert len(guard.query("load settings").results) == 1
     with pytest.raises(EmbeddingError, match="made with another embedding"):
-        CodeGuard.open(
-            settings=Settings(store=str(tmp_path / "lexical"), share=False, embedding="static")
-        ).query("x")
+        CodeGuard.open(settings=Settings(store=str(tmp_path / "lexical"), embedding="static")).query("x")

@@ -41,7 +41,7 @@ def test_it_holds_one_sandbox_however_often_what_is_trusted_changes(tmp_path: Pa
         code = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n'
         (ours / f"m{number}.py").write_text(code.replace("add", f"add{number}"))
         (theirs / f"m{number}.py").write_text(code.replace("add", f"add{number}").replace("+", "-"))
-        settings = Settings(store=str(tmp_path / "state"), embedding="lexical", share=False, jobs=1)
+        settings = Settings(store=str(tmp_path / "state"), embedding="lexical", jobs=1)
         with CodeGuard.open(settings=settings, trust=[ours]) as guard:
             guard.index([theirs])
         counts.add(_sandboxes())

@@ -150,9 +150,7 @@ def _checked() -> list[str]:
 
 def _indexed() -> dict[str, Any]:
     """Return the verdicts on `data/` and the rankings of some queries, with a seed that is always the same."""
-    settings = Settings(
-        store="store", embedding="lexical", fixed_seed=b"golden outputs".ljust(32), share=False, jobs=1
-    )
+    settings = Settings(store="store", embedding="lexical", fixed_seed=b"golden outputs".ljust(32), jobs=1)
     with CodeGuard.open(settings=settings, trust=["data/sample_code"]) as guard:
         report = guard.index(["data/unknown_source", "data/poisoned", "hostile"])
         rankings = {text: guard.query(text) for text in QUERIES}

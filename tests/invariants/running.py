@@ -25,9 +25,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-CONFIGURATION = (
-    'share = false\njobs = 1\nembedding = "lexical"\n[defense]\nbudget_s = 3.0\nfile_budget_s = 1.0\n'
-)
+CONFIGURATION = 'jobs = 1\nembedding = "lexical"\n[defense]\nbudget_s = 3.0\nfile_budget_s = 1.0\n'
 HANGS_S = 300  # a run that takes as long does not end
 
 

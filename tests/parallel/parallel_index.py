@@ -53,7 +53,7 @@ THEIRS = {
 
 
 # What holds a time, a place, or a code under the key of the one who indexed.
-OWN = "'root', 'maker', 'totals', 'head', 'place', 'trusted_paths', 'indexed_paths', 'file manifest.unsigned.json'"
+OWN = "'root', 'maker', 'totals', 'head', 'place', 'trusted_paths', 'indexed_paths'"
 
 
 def made(folder: Path) -> Path:

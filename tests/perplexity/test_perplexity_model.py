@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import inspect
-import json
 import random
 import textwrap
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.analysis.perplexity import model as trained
-from codeguard.analysis.perplexity.model import MAGIC
-from codeguard.errors import StoreError
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
 PAYLOAD = b"import socket\nsocket.create_connection(('127.0.0.1', 9)).send(b'marker-41')\n" * 2
@@ -106,63 +99,7 @@ def test_trusted_data_of_ever_new_characters_is_a_smaller_sample(monkeypatch: py
     assert PerplexityModel.train(data[::-1]).ngrams.keys.tolist() == learned.ngrams.keys.tolist()
 
 
-def test_a_saved_model_scores_the_same(model: PerplexityModel, tmp_path: Path) -> None:
-    path = tmp_path / "new" / "perplexity.model"
-    model.save(path)
-    first = path.read_bytes()
-    again = PerplexityModel.load(path)
+def test_a_stored_model_scores_the_same(model: PerplexityModel) -> None:
+    again = PerplexityModel.from_bytes(model.to_bytes())
     assert again.score(CLEAN) == model.score(CLEAN)
-    again.save(path)
-    assert path.read_bytes() == first
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize(
-    ("damage", "line"),
-    [
-        (lambda raw: b"", "no perplexity model"),
-        (lambda raw: raw[: len(raw) // 2], "is damaged"),
-        (lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), "is damaged"),
-        (lambda raw: b"PK\x03\x04" + raw, "no perplexity model"),
-        (lambda raw: raw + b"x", "is damaged"),
-    ],
-    ids=["empty", "cut", "one bit", "another format", "longer"],
-)
-def test_a_damaged_file_is_refused_in_one_line(
-    tmp_path: Path, damage: Callable[[bytes], bytes], line: str
-) -> None:
-    path = tmp_path / "perplexity.model"
-    PerplexityModel.train(TRUSTED[:1]).save(path)
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(StoreError, match=line) as caught:
-        PerplexityModel.load(path)
-    assert "\n" not in str(caught.value)
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(body=st.binary(max_size=120))
-def test_a_rightly_signed_file_of_nonsense_is_refused_too(tmp_path: Path, body: bytes) -> None:
-    path = tmp_path / "perplexity.model"
-    path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-    with pytest.raises(StoreError, match="malformed"):
-        PerplexityModel.load(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"order": 0}, {"order": "six"}, {"calibration": None}, {"calibration": {}}, {"grams": 10**12}],
-    ids=str,
-)
-def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
-    path = tmp_path / "perplexity.model"
-    PerplexityModel.train(TRUSTED[:1]).save(path)
-    header, _, arrays = path.read_bytes()[len(MAGIC) + 65 :].partition(b"\n")
-    body = json.dumps({**json.loads(header), **change}).encode() + b"\n" + arrays
-    path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-    with pytest.raises(StoreError, match="malformed"):
-        PerplexityModel.load(path)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot read the perplexity model"):
-        PerplexityModel.load(tmp_path / "none")
+    assert again.to_bytes() == model.to_bytes()

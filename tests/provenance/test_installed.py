@@ -36,7 +36,7 @@ def trusted(project: Path) -> set[str]:
 
 
 def index(project: Path, *words: str) -> str:
-    (project / "config.toml").write_text('share = false\nembedding = "lexical"\njobs = 1\n')
+    (project / "config.toml").write_text('embedding = "lexical"\njobs = 1\n')
     done = codeguard("--config", "config.toml", "index", *words, cwd=project)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)

@@ -41,7 +41,7 @@ class Desk:
         (self.corpus / name).write_text(text)
 
     def configure(self, more: str) -> None:
-        self.configuration.write_text(f'share = false\nembedding = "lexical"\njobs = 1\n{more}')
+        self.configuration.write_text(f'embedding = "lexical"\njobs = 1\n{more}')
 
     def run(self, *words: object, code: int = 0) -> str:
         done = CliRunner().invoke(main, [str(word) for word in words])
@@ -94,8 +94,10 @@ def desk(once: Callable[[Callable[[Path], object]], Path], monkeypatch: pytest.M
 def test_trust_stays_without_being_given_again(desk: Desk, words: list[str]) -> None:
     (desk.base / "link").symlink_to(desk.corpus)
     desk.write("theirs/nothing.py", "x = 1\n")
-    said = desk.run("index", *(word.format(corpus=desk.corpus) for word in words))
-    assert ("trusted as before: mine" in said) is any("mine" in word or word == "." for word in words)
+    report = json.loads(
+        desk.run("index", *(word.format(corpus=desk.corpus) for word in words), "--format", "json")
+    )
+    assert (report["trusted_before"] == ["mine"]) is any("mine" in word or word == "." for word in words)
     assert desk.trusted() - {"theirs/nothing.py"} == MINE
     assert desk.run("index", *(word.format(corpus=desk.corpus) for word in words))
     assert desk.trusted() - {"theirs/nothing.py"} == MINE
@@ -195,9 +197,9 @@ EVERY_ROW = "key NOT IN ('head')"
 @pytest.mark.parametrize(
     "rows",
     [
-        "key LIKE 'file manifest%'",
-        "key LIKE 'file manifest%' OR key = 'trusted_paths'",
-        "key LIKE 'file manifest%' OR key = 'head'",
+        "key = 'unsigned'",
+        "key = 'unsigned' OR key = 'trusted_paths'",
+        "key = 'unsigned' OR key = 'head'",
         EVERY_ROW,
     ],
 )
@@ -205,13 +207,12 @@ def test_what_was_untrusted_does_not_come_back_with_old_rows(desk: Desk, rows: s
     state, earlier = desk.corpus / ".codeguard", desk.base / "earlier"
     shutil.copytree(state, earlier)
     desk.run("index", "theirs", "--untrust", "mine")
-    shutil.copy(earlier / "manifest.unsigned.json", state)
     with contextlib.closing(sqlite3.connect(state / CATALOG)) as db, db:
         db.execute(f"ATTACH '{earlier / CATALOG}' AS earlier")
+        db.execute("INSERT OR REPLACE INTO analyses SELECT * FROM earlier.analyses WHERE key = 'unsigned'")
         db.execute(f"INSERT OR REPLACE INTO meta SELECT * FROM earlier.meta WHERE {rows}")
     assert "settings are not of one time" in desk.run("query", "add two numbers", code=2)
-    assert "would take trust from 2 files" in desk.run("index", "--rebuild", ".", code=2)
-    desk.run("index", "--rebuild", ".", "--untrust", "mine")
+    assert "the old index was not believed" in desk.run("index", "--rebuild", ".")
     assert desk.trusted() == set()
 
 
@@ -222,7 +223,7 @@ def test_untrust_in_the_configuration_and_in_python(desk: Desk) -> None:
     desk.run("index", ".")
     assert desk.trusted() == {"mine/m.py"}
     desk.configure("")
-    settings = Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+    settings = Settings(store=".codeguard", embedding="lexical", jobs=1)
     with CodeGuard.open(settings=settings, untrust=["mine"]) as guard:
         guard.index(["."])
         guard.index(["."])
@@ -247,7 +248,7 @@ def test_what_is_trusted_is_shown(desk: Desk) -> None:
 
 
 def test_what_another_guard_trusted_meanwhile_counts(desk: Desk) -> None:
-    settings = Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+    settings = Settings(store=".codeguard", embedding="lexical", jobs=1)
     with CodeGuard.open(settings=settings) as first:
         assert [item.name for item in first.workspace.trusted_paths] == ["mine"]
         with CodeGuard.open(settings=settings, trust=["theirs"]) as second:
@@ -261,9 +262,9 @@ def test_the_index_of_an_older_version_is_made_new_and_loses_no_trust_unsaid(des
         db.execute("PRAGMA user_version = 3")
     for words in (["query", "add two numbers"], ["index", "."]):
         assert "another version of codeguard; make it new from the files" in desk.run(*words, code=2)
-    said = desk.run("index", "--rebuild", ".", code=2)
-    assert "would take trust from 2 files: mine/m.py, mine/sub/s.py" in said
-    assert "another version" in desk.run("index", "--rebuild", ".", "--trust", "mine").splitlines()[0]
+    said = desk.run("index", "--rebuild", ".", "--trust", "mine").splitlines()[0]
+    assert "was not believed, nor what it trusted" in said
+    assert "another version" in said
     assert desk.trusted() == MINE
 
 
@@ -303,7 +304,8 @@ class TestSigned:
 
     def test_it_is_verified_anew_each_time(self, signed: Desk) -> None:
         for _ in range(2):
-            assert "signed by alice" in signed.run("index", "mine")
+            report = json.loads(signed.run("index", "mine", "--format", "json"))
+            assert report["signed_by"] == ["alice"]
         signed.write("mine/m.py", "def add(a, b):\n    return a * b\n")
         assert "is not as it was signed" in signed.run("index", "mine")
         assert signed.trusted() == {"mine/sub/s.py"}

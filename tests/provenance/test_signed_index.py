@@ -45,7 +45,7 @@ class Team:
 
     def configure(self, first: str = "", keys: str = "keys/alice.pem") -> None:
         self.config.write_text(
-            f'{first}\nshare = false\njobs = 1\n[signing]\nroot = "acme/pay"\n'
+            f'{first}\njobs = 1\n[signing]\nroot = "acme/pay"\n'
             f'[[signing.signers]]\nidentity = "alice"\nkeys = ["{keys}"]\n'
         )
 
@@ -206,7 +206,7 @@ def test_a_required_signature_refuses_the_unsigned_part(team: Team) -> None:
 
 def test_trust_that_is_not_given_again_stays_until_it_is_taken_back(team: Team) -> None:
     team.index()
-    assert "trusted as before: pay" in team.run("index", team.corpus)
+    assert json.loads(team.run("index", team.corpus, "--format", "json"))["trusted_before"] == ["pay"]
     assert team.trust()["pay/src/maths.py::add"] == "trusted"
     team.run("index", team.corpus, "--untrust", team.tree)
     assert "trusted" not in team.trust().values()

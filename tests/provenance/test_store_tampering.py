@@ -1,20 +1,14 @@
-"""Somebody rewrites the Chroma store behind codeguard's back: no trust is gained, rewritten text is told."""
+"""Somebody rewrites the collection on a Chroma server: no trust is gained, rewritten text is told."""
 
-import copy
-import shutil
-import sqlite3
+from contextlib import suppress
 
 import chromadb
 import pytest
-from chromadb.config import Settings as ChromaSettings
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.index.store import COLLECTION
-from codeguard.index.workspace import VECTORS
+from codeguard.index.store.chroma import COLLECTION
 from codeguard.models import Trust
-from codeguard.trust.installation import installation_key, mark
-from codeguard.trust.state_files import StateFolder
 
 OURS = '''"""Arithmetic."""
 
@@ -41,10 +35,16 @@ QUERY = "how to add two numbers"
 
 
 class Store:
-    """An index of two files, closed, and its Chroma collection opened by somebody else."""
+    """An index of two files, closed, and its collection opened by somebody else."""
 
-    def __init__(self, base):
-        self.base, self.state = base, base / "state"
+    def __init__(self, base, port):
+        self.base = base
+        self.client = chromadb.HttpClient(port=port)
+        with suppress(Exception):  # of the test before
+            self.client.delete_collection(COLLECTION)
+        self.settings = lexical_settings(base / "corpus", base / "state").replace(
+            store=f"http://127.0.0.1:{port}", state_dir=str(base / "state")
+        )
         for name, text in {"ours/m.py": OURS, "theirs/wrong.py": THEIRS}.items():
             place = base / "corpus" / name
             place.parent.mkdir(parents=True)
@@ -56,44 +56,20 @@ class Store:
         self.ours = self.ids["ours/m.py", "add"]
         self.theirs = self.ids["theirs/wrong.py", "add"]
 
-    @property
-    def folder(self):
-        return self.state / VECTORS
-
     def guard(self):
-        settings = lexical_settings(self.base / "corpus", self.state)
-        return CodeGuard.open(settings=settings, trust=[self.base / "corpus" / "ours"])
+        return CodeGuard.open(settings=self.settings, trust=[self.base / "corpus" / "ours"])
 
     def rewrite(self, change):
-        settings = ChromaSettings(_env_file=None, anonymized_telemetry=False)
-        client = chromadb.PersistentClient(path=str(self.folder), settings=settings)
-        change(client.get_collection(COLLECTION))
-        client.clear_system_cache()
+        change(self.client.get_collection(COLLECTION))
 
     def query(self):
         with self.guard() as guard:
             return guard.query(QUERY)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        home = tmp_path_factory.mktemp("config")
-        patch.setenv("XDG_CONFIG_HOME", str(home))
-        yield Store(tmp_path_factory.mktemp("store")), home
-
-
 @pytest.fixture
-def store(made, tmp_path, monkeypatch):
-    """A copy of the index of its own for each test, under the same user."""
-    original, home = made
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
-    mine = copy.copy(original)
-    mine.state = tmp_path / "state"
-    shutil.copytree(original.state, mine.state)
-    with StateFolder(mine.state) as folder:
-        mark(folder, installation_key())
-    return mine
+def store(tmp_path, chroma_port):
+    return Store(tmp_path, chroma_port)
 
 
 def vector_of(collection, id_):
@@ -192,27 +168,9 @@ def test_a_collection_with_another_measure_is_told_and_ranks_nothing_higher(stor
         )
 
     before = {item.id: item.distance for item in store.query().ranking}
-    settings = ChromaSettings(_env_file=None, anonymized_telemetry=False)
-    client = chromadb.PersistentClient(path=str(store.folder), settings=settings)
-    anew(client)
-    client.clear_system_cache()
+    anew(store.client)
     ranking = store.query()
     assert any("distances that are not those of its vectors" in line for line in ranking.warnings)
     assert {item.id: item.distance for item in ranking.ranking}[store.theirs] == pytest.approx(
         before[store.theirs], abs=1e-4
     )
-
-
-def test_a_document_rewritten_in_the_files_of_the_store_is_told(store):
-    """Not even by way of Chroma: a row of its SQLite database is exchanged."""
-    with sqlite3.connect(store.folder / "chroma.sqlite3") as database:
-        changed = database.execute(
-            "update embedding_metadata set string_value = ? where key = 'chroma:document' and string_value like ?",
-            (THEIRS, "def add(a, b):%Add two numbers%>>>%"),
-        )
-        assert changed.rowcount == 1
-    database.close()
-    ranking = store.query()
-    assert any("text of ours/m.py:4 was rewritten" in line for line in ranking.warnings)
-    assert next(item for item in ranking.ranking if item.id == store.ours).trust is Trust.TRUSTED
-    assert THEIRS not in {item.chunk.text for item in ranking.ranking if item.trust is Trust.TRUSTED}

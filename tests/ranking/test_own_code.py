@@ -128,7 +128,7 @@ def test_a_look_alike_stands_behind_own_code_and_another_file_does_not(tmp_path:
         place = tmp_path / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    settings = Settings(store=str(tmp_path / "store"), root=str(tmp_path), share=False)
+    settings = Settings(store=str(tmp_path / "store"), root=str(tmp_path))
     with CodeGuard.open(settings=settings, trust=[tmp_path / "own"]) as guard:
         guard.index([tmp_path])
         ranking = guard.query("seconds to wait before another attempt at a request", 3)

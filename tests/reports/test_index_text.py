@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codeguard.index.report import IndexReport, Suspect
 from codeguard.models import SpecCoverage
-from codeguard.reports.index import LISTED, SHOWN, index_json, index_text
+from codeguard.reports.index import LISTED, SHOWN, index_text
 from codeguard.reports.styled import by_reason
 
 REPORT = IndexReport(
@@ -91,16 +91,10 @@ def test_the_manifest_and_earlier_trust_are_shown() -> None:
     assert "trusted as before: src" in index_text(signed, "L2")
 
 
-def test_a_report_is_the_same_after_json() -> None:
-    report = replace(
-        REPORT,
-        convicted=(Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong"),),
-        demoted=(Suspect("new.py", "sub", 9, "1" * 64, "false claim", "is another"),),
-        notes=("a note",),
-    )
-    value = index_json(report)
-    assert value.pop("schema") == "codeguard.index/1"
-    assert IndexReport.from_json(value) == report
+def test_a_run_that_changed_nothing_is_one_line() -> None:
+    said = index_text(replace(REPORT, nothing_changed=True), "L2")
+    assert len(said.splitlines()) == 1
+    assert said.startswith("nothing changed: ")
 
 
 def test_what_was_left_out_is_counted_by_reason() -> None:

@@ -171,9 +171,7 @@ def test_evidence_kept_from_a_stronger_sandbox_does_not_hide_a_weaker_one(work: 
 @pytest.mark.slow
 def test_the_required_level_is_the_configured_one(work: Path) -> None:
     _needs("docker-user")
-    (work / "home/.config/codeguard/config.toml").write_text(
-        'share_idle_s = 0.0\n[defense]\nrequired_level = "L3"\n'
-    )
+    (work / "home/.config/codeguard/config.toml").write_text('[defense]\nrequired_level = "L3"\n')
     for command in ("check", "index", "query"):
         done = containers.run("docker-user", containers.COMMANDS[command][0], work)
         assert "sandbox L2 is BELOW the required L3" in done.stdout.splitlines()[0]

@@ -20,7 +20,6 @@ from codeguard.cli import main
 from codeguard.config import CATALOG, Settings
 from codeguard.errors import CodeguardError, NoIndexError
 from codeguard.index import swapping
-from codeguard.index.catalog import Catalog
 from codeguard.index.maintenance import verify
 from codeguard.index.swapping import NEW, READY, WRITING, held
 from codeguard.index.workspace import Workspace
@@ -38,7 +37,7 @@ class Desk:
             (self.corpus / name).parent.mkdir(parents=True, exist_ok=True)
             (self.corpus / name).write_text(text)
         configuration = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
-        configuration.write_text('share = false\nembedding = "lexical"\njobs = 1\n')
+        configuration.write_text('embedding = "lexical"\njobs = 1\n')
 
     def run(self, *words: str, code: int = 0) -> list[str]:
         done = CliRunner().invoke(main, list(words))
@@ -53,7 +52,7 @@ class Desk:
         return {item["path"]: (item["trust"], item["verdict"]) for item in answer["ranking"]}
 
     def settings(self) -> Settings:
-        return Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+        return Settings(store=".codeguard", embedding="lexical", jobs=1)
 
     def whole(self) -> None:
         assert self.verdicts() == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
@@ -130,83 +129,31 @@ def test_a_later_index_that_fails_loses_nothing(indexed: Desk, words: list[str])
     assert not (indexed.state / NEW).exists()
 
 
-def gone(place: Path) -> None:
-    shutil.rmtree(place)
-
-
-def emptied(place: Path) -> None:
-    shutil.rmtree(place)
-    place.mkdir()
-
-
-def a_file(place: Path) -> None:
-    shutil.rmtree(place)
-    place.write_text("x")
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (gone, "codeguard index --rebuild"),
-        (emptied, "codeguard index --rebuild"),
-        (a_file, "is not opened as state, got a regular file"),
-    ],
-)
-@pytest.mark.parametrize("words", [["query", "add"], ["query", "add", "--format", "json"]])
-def test_vectors_that_are_gone_are_said(
-    indexed: Desk, change: Callable[[Path], None], says: str, words: list[str]
-) -> None:
-    change(indexed.state / "chroma")
-    assert says in indexed.run(*words, code=2)[0]
-
-
-@pytest.mark.parametrize("change", [gone, emptied])
-def test_the_next_index_writes_them_again_and_says_so(indexed: Desk, change: Callable[[Path], None]) -> None:
-    change(indexed.state / "chroma")
-    assert "had lost 2 chunks: they are written again" in indexed.run("index", ".")[0]
-    indexed.whole()
-
-
-@pytest.mark.parametrize("words", [["query", "add"], ["audit", "theirs"], ["check", "theirs/wrong.py"]])
-def test_a_manifest_that_is_gone_is_said(indexed: Desk, words: list[str]) -> None:
-    (indexed.state / "manifest.unsigned.json").unlink()
-    assert (
-        "the unsigned manifest in the state directory is not the last one" in indexed.run(*words, code=2)[0]
-    )
-
-
-def test_the_next_index_of_what_is_trusted_makes_it_again(indexed: Desk) -> None:
-    (indexed.state / "manifest.unsigned.json").unlink()
-    indexed.run("index", "theirs", code=2)
-    assert "it is replaced" in indexed.run("index", "ours/m.py")[0]
-    indexed.whole()
-
-
 def test_a_damaged_catalog_needs_the_paths_and_the_trust_again(indexed: Desk) -> None:
     (indexed.state / CATALOG).write_bytes(b"garbage" * 1000)
     assert "codeguard index --rebuild" in indexed.run("query", "add", code=2)[0]
     assert "codeguard index --rebuild" in indexed.run("index", ".", code=2)[0]
     assert "name it: codeguard index --rebuild PATH" in indexed.run("index", "--rebuild", code=2)[0]
-    assert "would take trust from 1 file: ours/m.py" in indexed.run("index", "--rebuild", ".", code=2)[0]
-    assert "was not believed" in indexed.run("index", "--rebuild", ".", "--trust", "ours")[0]
+    assert (
+        "was not believed, nor what it trusted"
+        in indexed.run("index", "--rebuild", ".", "--trust", "ours")[0]
+    )
     indexed.whole()
 
 
-def test_a_rebuild_keeps_trust_seed_and_acceptances_and_takes_more_paths(indexed: Desk) -> None:
+def test_a_rebuild_keeps_trust_and_acceptances_and_takes_more_paths(indexed: Desk) -> None:
     digest = next(
         item["sha256"]
         for item in json.loads("".join(indexed.run("query", "add", "--format", "json")))["ranking"]
         if item["path"] == "theirs/wrong.py"
     )
     indexed.run("accept", digest, "--reason", "looked at")
-    seed = (indexed.state / "seed").read_bytes()
     more = indexed.base / "more"
     more.mkdir()
     (more / "n.py").write_text("def twice(a):\n    return 2 * a\n")
     indexed.run("index", "--rebuild", str(more))
-    assert (indexed.state / "seed").read_bytes() == seed
     assert indexed.verdicts().keys() == {"ours/m.py", "theirs/wrong.py", "more/n.py"}
-    assert "accepted by" in "".join(indexed.run("index", "theirs"))
+    assert '"accepted": "accepted by' in "".join(indexed.run("index", "theirs", "--format", "json"))
     (more / "n.py").unlink()
     more.rmdir()
     lines = indexed.run("index", "--rebuild")
@@ -221,9 +168,7 @@ def test_a_rebuild_of_nothing_is_a_mistake(desk: Desk) -> None:
     assert "PATH" in desk.run("index", code=2)[0]
 
 
-@pytest.mark.parametrize(
-    "step", [0, 1, 3, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 6, 7, 8, 9, 10, 11))]
-)
+@pytest.mark.parametrize("step", range(6))
 def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
     indexed: Desk, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,35 +194,10 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
     verdicts.pop("theirs/new.py", None)  # it is there if the new index is
     assert verdicts == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
     indexed.run("index", ".")
-    assert not {NEW, READY, "chroma.old", "chroma.ready"} & {path.name for path in indexed.state.iterdir()}
+    assert not {NEW, READY} & {path.name for path in indexed.state.iterdir()}
     opened = Workspace(indexed.settings())
     assert verify(opened, all_vectors=True).clean
     opened.close()
-
-
-@pytest.mark.parametrize("step", range(0, 16, 2))
-def test_a_crash_between_catalog_and_files_is_no_tampering(
-    indexed: Desk, step: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The manifest and the model are files of their own: whatever was written last, nothing is refused.
-
-    All that is told is that the index is not complete.
-    """
-    (indexed.corpus / "ours" / "n.py").write_text("def twice(a):\n    return 2 * a\n")
-    counted = Countdown(step)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Catalog, "set_meta", counted(Catalog.set_meta))
-        patch.setattr(Path, "replace", counted(Path.replace))
-        with CodeGuard.open(settings=indexed.settings()) as guard, pytest.raises(CrashError):
-            guard.index(["."])
-            raise CrashError
-    assert counted.taken > min(step, 10)
-    answer = json.loads(CliRunner().invoke(main, ["query", "add two numbers", "--format", "json"]).stdout)
-    assert all("ended before it was complete" in line for line in answer["warnings"])
-    assert ("ours/m.py", "trusted") in {(item["path"], item["trust"]) for item in answer["ranking"]}
-    indexed.run("index", ".")
-    assert indexed.verdicts()["ours/n.py"] == ("trusted", "")
 
 
 def test_a_rebuild_that_is_killed_leaves_the_old_index(indexed: Desk) -> None:
@@ -297,8 +217,6 @@ def test_a_rebuild_that_is_killed_leaves_the_old_index(indexed: Desk) -> None:
 def test_an_open_guard_goes_on_with_the_rebuilt_index(indexed: Desk) -> None:
     with CodeGuard.open(settings=indexed.settings(), create=False) as reader:
         assert len(reader.query("add two numbers").ranking) == 2
-        reader.workspace.vectors.close()
-        reader.workspace._vectors = None
         (indexed.corpus / "theirs" / "new.py").write_text("def twice(a):\n    return 2 * a\n")
         indexed.run("index", "--rebuild")
         assert len(reader.query("add two numbers").ranking) == 3
@@ -314,14 +232,3 @@ def test_an_open_guard_says_that_its_index_is_gone_and_goes_on_when_it_is_back(i
         assert not indexed.state.exists()
         elsewhere.rename(indexed.state)
         assert len(reader.query("add two numbers").ranking) == 2
-
-
-@pytest.mark.usefixtures("own_seed")
-def test_each_store_has_a_seed_of_its_own_and_keeps_it(desk: Desk, tmp_path: Path) -> None:
-    """What a candidate sees of the world comes of it: code that knows one store's world knows no other's."""
-    seeds = []
-    for store in (desk.state, tmp_path / "other", desk.state):
-        workspace = Workspace(desk.settings().replace(store=str(store)), create=True)
-        seeds.append(workspace.seed)
-        workspace.close()
-    assert seeds[0] == seeds[2] != seeds[1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from in_process import codeguard
 
-from experiments.benchmarks.crash import crash, order_failures
+from experiments.benchmarks.crash import crash
 
 pytestmark = pytest.mark.ci
 
@@ -142,35 +142,3 @@ def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
     before = catalog.read_bytes()
     assert "another version" in one_line(run(corpus, *words))
     assert catalog.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PERSIST_DIRECTORY", str(corpus / "elsewhere"))
-    done = run(corpus, *INDEX)  # a process, which has not read the environment before
-    assert done.returncode == 0, done.stderr
-    whole(corpus)
-    assert not (corpus / "elsewhere").exists()
-    assert (corpus / ".codeguard" / "chroma" / "chroma.sqlite3").exists()
-
-
-NOTE = "1 write(5</c/.codeguard/.chroma.unsettled.0a>, ...) = 3"
-INTENT = "1 pwrite64(4</c/.codeguard/catalog.sqlite3-wal>, ...) = 9"
-COMMIT = "1 fdatasync(4</c/.codeguard/catalog.sqlite3-wal>) = 0"
-VECTORS = "2 write(6</c/.codeguard/chroma/u/data_level0.bin>, ...) = 9"
-SYNC = "2 fsync(7</c/.codeguard/chroma/u/data_level0.bin>) = 0"
-SETTLED = '2 unlinkat(8</c/.codeguard>, "chroma.unsettled", 0) = 0'
-
-
-@pytest.mark.parametrize(
-    ("calls", "failure"),
-    [
-        ((INTENT, COMMIT, NOTE, VECTORS, SYNC, SETTLED), ""),
-        ((INTENT, NOTE, VECTORS, COMMIT, SYNC, SETTLED), "before the catalog's intent"),
-        ((INTENT, COMMIT, VECTORS, SYNC), "without a note"),
-        ((INTENT, COMMIT, NOTE, VECTORS, SETTLED), "data_level0.bin is not on the disk"),
-    ],
-)
-def test_the_order_of_writes_is_judged(calls: tuple[str, ...], failure: str) -> None:
-    failures, _ = order_failures(calls)
-    assert [failure in line for line in failures] == ([True] if failure else [])

@@ -24,7 +24,8 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import StoreError
 from codeguard.index.maintenance import verify
-from codeguard.index.store import Row, VectorStore
+from codeguard.index.store import Row
+from codeguard.index.store.chroma import ChromaServer
 from codeguard.index.workspace import Workspace
 
 pytestmark = pytest.mark.ci
@@ -137,19 +138,18 @@ def proxy(chroma_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def store(proxy: Proxy) -> Iterator[VectorStore]:
-    opened = VectorStore.open_url(proxy.url, {"Authorization": TOKEN})
+def store(proxy: Proxy) -> Iterator[ChromaServer]:
+    opened = ChromaServer(proxy.url, {"Authorization": TOKEN})
     opened.delete(sorted(opened.ids()))
     yield opened
     opened.delete(sorted(opened.ids()))
-    opened.close()
 
 
 def rows(count: int) -> list[Row]:
     return [Row(f"r{number}", "text", {"path": "p"}) for number in range(count)]
 
 
-def test_token_and_tls(store: VectorStore) -> None:
+def test_token_and_tls(store: ChromaServer) -> None:
     store.add(rows(2), EYE[:2])
     assert [hit.id for hit in store.nearest(EYE[1], 1)] == ["r1"]
 
@@ -157,7 +157,7 @@ def test_token_and_tls(store: VectorStore) -> None:
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer of another"}])
 def test_without_the_token_it_is_one_clear_line_at_once(proxy: Proxy, headers: dict[str, str]) -> None:
     with pytest.raises(StoreError) as caught:
-        VectorStore.open_url(proxy.url, headers)
+        ChromaServer(proxy.url, headers)
     assert "\n" not in str(caught.value)
     assert TOKEN not in str(caught.value)
     assert proxy.seen <= 2
@@ -166,11 +166,11 @@ def test_without_the_token_it_is_one_clear_line_at_once(proxy: Proxy, headers: d
 def test_an_unknown_certificate_is_refused(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(StoreError, match=r"(?i)certificate"):
-        VectorStore.open_url(proxy.url, {"Authorization": TOKEN})
+        ChromaServer(proxy.url, {"Authorization": TOKEN})
 
 
 @pytest.mark.parametrize("trouble", [429, 500, 502, 503, "reset"])
-def test_what_passes_is_tried_again(proxy: Proxy, store: VectorStore, trouble: int | str) -> None:
+def test_what_passes_is_tried_again(proxy: Proxy, store: ChromaServer, trouble: int | str) -> None:
     proxy.troubles = [trouble, trouble]
     store.add(rows(3), EYE[:3])
     proxy.troubles = [trouble]
@@ -178,7 +178,7 @@ def test_what_passes_is_tried_again(proxy: Proxy, store: VectorStore, trouble: i
     assert not proxy.troubles
 
 
-def test_what_does_not_pass_is_not(proxy: Proxy, store: VectorStore) -> None:
+def test_what_does_not_pass_is_not(proxy: Proxy, store: ChromaServer) -> None:
     proxy.troubles = [400, 400, 400]
     with pytest.raises(StoreError):
         store.add(rows(1), EYE[:1])
@@ -187,7 +187,7 @@ def test_what_does_not_pass_is_not(proxy: Proxy, store: VectorStore) -> None:
 
 
 def test_a_server_that_stays_down_is_one_clear_line(
-    proxy: Proxy, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy, store: ChromaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("codeguard.index.store.chroma.FIRST_PAUSE_S", 0.0)
     proxy.troubles = [503] * 50
@@ -197,7 +197,7 @@ def test_a_server_that_stays_down_is_one_clear_line(
     proxy.troubles = []
 
 
-def test_large_batches_are_cut(proxy: Proxy, store: VectorStore) -> None:
+def test_large_batches_are_cut(proxy: Proxy, store: ChromaServer) -> None:
     store.add(rows(2300), np.tile(EYE, (575, 1)))
     assert store.count() == 2300
     assert 0 < proxy.largest <= 1000
@@ -211,7 +211,7 @@ def settings_of(tmp_path: Path, proxy: Proxy, state: str) -> Settings:
 
 
 def test_a_whole_index_on_the_server_and_its_state_rebuilt(
-    proxy: Proxy, store: VectorStore, tmp_path: Path
+    proxy: Proxy, store: ChromaServer, tmp_path: Path
 ) -> None:
     for number in range(5):
         (tmp_path / "corpus").mkdir(exist_ok=True)

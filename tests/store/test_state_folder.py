@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from codeguard.audit.run import audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.escaping import shown
-from codeguard.index.unchanged import unchanged_report
 from codeguard.trust.acceptances import accept, load_acceptances
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
@@ -30,7 +28,7 @@ pytestmark = pytest.mark.ci
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
-SETTINGS = Settings(embedding="lexical", share=False, jobs=1)
+SETTINGS = Settings(embedding="lexical", jobs=1)
 OTHER_USER = 12_345
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
@@ -111,9 +109,8 @@ def remove(path: Path) -> None:
 
 FILES = (
     "catalog.sqlite3", "catalog.sqlite3-wal", "catalog.sqlite3-shm", "catalog.sqlite3-journal",
-    "catalog.sqlite3.opening", "manifest.unsigned.json", "perplexity.npz", "seed", "seed.lock", "accepted.jsonl",
-    "accepted.jsonl.lock", "index.lock", "chroma", "chroma.lock", "chroma.sock", "chroma.new", "chroma.ready",
-    "chroma.old", "chroma.new.lock", "chroma/chroma.sqlite3", "chroma/chroma.sqlite3-wal", ".seed.0123",
+    "catalog.sqlite3.opening", "catalog.sqlite3.ready", "accepted.jsonl", "accepted.jsonl.lock", "index.lock",
+    ".accepted.jsonl.0123",
 )  # fmt: skip
 PLANTED = [
     as_link,
@@ -150,20 +147,8 @@ def test_nothing_but_our_own_files_is_opened(
             with pytest.raises(UnsafeStateError) as caught:
                 use()
             assert Path(name).name in str(caught.value), name
-        assert unchanged_report(SETTINGS, [Path("ours")], [], False) is None, name
         assert "it is ignored" in left_alone(SETTINGS), name
         assert contents(elsewhere) == before, name
-
-
-def test_a_query_writes_no_database_where_a_link_leads(state: Path, tmp_path: Path) -> None:
-    (tmp_path / "victim").mkdir()
-    shutil.rmtree(state / "chroma")
-    (state / "chroma").symlink_to(tmp_path / "victim")
-    done = codeguard("query", "add two numbers", cwd=state.parent)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert ".codeguard/chroma is not opened as state, got a link" in line
-    assert list((tmp_path / "victim").iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
@@ -193,22 +178,7 @@ def test_a_folder_that_the_user_names_may_be_reached_by_a_link(project: Path, tm
     named = replace(SETTINGS, store="link")
     index(named)
     assert "ours/m.py" in query(named)
-    assert (tmp_path / "disk" / "chroma").is_dir()
-
-
-def test_the_socket_is_no_other_programs(state: Path, tmp_path: Path) -> None:
-    """A link to another socket of the same user would pass the check of who is at the other end."""
-    served = replace(SETTINGS, share=True, share_idle_s=0.0)
-    with socket.socket(socket.AF_UNIX) as listener:
-        monkey = tmp_path / "s"
-        listener.bind(str(monkey))
-        listener.listen()
-        listener.settimeout(0.0)
-        (state / "chroma.sock").symlink_to(monkey)
-        with pytest.raises(UnsafeStateError, match=r"chroma\.sock"):
-            query(served)
-        with pytest.raises(BlockingIOError):
-            listener.accept()
+    assert (tmp_path / "disk" / "catalog.sqlite3").is_file()
 
 
 def test_versions_seen_are_not_written_through_a_link(tmp_path: Path) -> None:
@@ -430,7 +400,7 @@ def test_a_folder_that_is_shared_on_purpose_is_used_and_its_evidence_made_anew(
         with pytest.raises(StoreError, match=r"made by another user .*codeguard index --rebuild"):
             guard.index(["ours", "theirs"])
         report = guard.index(["ours", "theirs"], rebuild=True)
-    assert "the old index was not believed: the catalog" in "".join(report.warnings)
+    assert "the old index was not believed, nor what it trusted: the catalog" in "".join(report.warnings)
     assert (report.unchanged, report.added) == (0, 2)
     assert report.checked
     assert "ours/m.py" in query(shared)

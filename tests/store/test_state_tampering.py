@@ -17,15 +17,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-import chromadb
 import pytest
-from chromadb.config import Settings as ChromaSettings
 
 from codeguard.api import CodeGuard
 from codeguard.config import CATALOG, Settings
 from codeguard.errors import CodeguardError
 from codeguard.index.maintenance import verify
-from codeguard.index.store import COLLECTION
 from codeguard.index.workspace import Workspace
 from codeguard.models import Trust, text_digest
 from codeguard.ranking.reranking import Ranking
@@ -40,7 +37,6 @@ WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 OTHER = "def twice(a):\n    return 2 * a\n"
 FILES = {"ours/m.py": OURS, "theirs/wrong.py": WRONG, "theirs/other.py": OTHER}
 QUERY = "how to add two numbers"
-MANIFEST, MODEL = "manifest.unsigned.json", "perplexity.npz"
 LAST = "not the last one written"
 ONE_TIME = "settings are not of one time"
 
@@ -73,7 +69,6 @@ class Index:
             root=str(self.corpus),
             embedding="lexical",
             fixed_seed=None,
-            share=False,
             jobs=1,
         )
 
@@ -92,17 +87,6 @@ class Index:
         with contextlib.closing(sqlite3.connect(self.state / CATALOG)) as db, db:
             for statement in statements:
                 assert db.execute(statement).rowcount != 0, statement
-
-    @contextlib.contextmanager
-    def collection(self) -> Iterator[tuple[chromadb.ClientAPI, chromadb.Collection]]:
-        settings = ChromaSettings(_env_file=None, anonymized_telemetry=False)  # type: ignore[call-arg]
-        client = chromadb.PersistentClient(path=str(self.state / "chroma"), settings=settings)
-        yield client, client.get_collection(COLLECTION)
-        client.clear_system_cache()
-
-    def id_of(self, path: str) -> str:
-        with contextlib.closing(sqlite3.connect(self.state / CATALOG)) as db:
-            return str(db.execute("SELECT id FROM chunks WHERE path = ?", (path,)).fetchone()[0])
 
 
 def facts(ranking: Ranking) -> list[tuple[object, ...]]:
@@ -192,11 +176,10 @@ def a_file_more(index: Index) -> None:
 
 
 def a_chunk_more(index: Index) -> None:
-    columns = (
-        "path, ordinal + 9, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language"
-    )
     index.sql(
-        f"INSERT INTO chunks SELECT 'f' || id, {columns}, imports FROM chunks WHERE path = 'theirs/wrong.py'"
+        "CREATE TEMP TABLE more AS SELECT * FROM chunks WHERE path = 'theirs/wrong.py'",
+        "UPDATE more SET id = 'f' || id, ordinal = ordinal + 9",
+        "INSERT INTO chunks SELECT * FROM more",
     )
 
 
@@ -242,7 +225,18 @@ def setting_and_head_of_an_earlier_time(index: Index) -> None:
 
 
 def analyses(change: str) -> Tamper:
-    return sql(f"UPDATE analyses SET {change}")
+    return sql(f"UPDATE analyses SET {change} WHERE key != 'unsigned'")
+
+
+def in_manifest(before: str, after: str) -> Tamper:
+    return sql(f"UPDATE analyses SET value = replace(value, '{before}', '{after}') WHERE key = 'unsigned'")
+
+
+def manifest_of_an_earlier_time(index: Index) -> None:
+    index.sql(
+        f"ATTACH '{index.base / 'earlier' / CATALOG}' AS earlier",
+        "INSERT OR REPLACE INTO analyses SELECT * FROM earlier.analyses WHERE key = 'unsigned'",
+    )
 
 
 CATALOG_CASES: list[tuple[str, Tamper, Outcome, str]] = [
@@ -300,13 +294,12 @@ CATALOG_CASES: list[tuple[str, Tamper, Outcome, str]] = [
     ("what was indexed", meta("indexed_paths", '["/"]'), REFUSED, ONE_TIME),
     ("what the model was trained on", meta("trained_on", ""), REFUSED, ONE_TIME),
     ("the totals", meta("totals", '[0, 0, 0, "0"]'), REFUSED, ONE_TIME),
-    (
-        "the mark of the manifest",
-        meta("file manifest.unsigned.json", '[""]'),
-        REFUSED,
-        ONE_TIME,
-    ),
-    ("no mark of the manifest", sql("DELETE FROM meta WHERE key LIKE 'file %'"), REFUSED, ONE_TIME),
+    ("the mark of the manifest", meta("unsigned", ""), REFUSED, ONE_TIME),
+    ("no mark of the manifest", sql("DELETE FROM meta WHERE key = 'unsigned'"), REFUSED, ONE_TIME),
+    ("no manifest", sql("DELETE FROM analyses WHERE key = 'unsigned'"), REFUSED, LAST),
+    ("a path in the manifest", in_manifest("ours/m.py", "ours/x.py"), REFUSED, LAST),
+    ("a digest in the manifest", in_manifest(text_digest(OURS), text_digest(WRONG)), REFUSED, LAST),
+    ("the manifest of an earlier index", manifest_of_an_earlier_time, REFUSED, LAST),
     ("no head", sql("DELETE FROM meta WHERE key = 'head'"), REFUSED, ONE_TIME),
     ("a setting of an earlier index", setting_of_an_earlier_time, REFUSED, ONE_TIME),
     ("a setting and the head of an earlier index", setting_and_head_of_an_earlier_time, REFUSED, ONE_TIME),
@@ -324,7 +317,7 @@ CATALOG_CASES: list[tuple[str, Tamper, Outcome, str]] = [
         UNMOVED,
         "",
     ),
-    ("cached analyses removed", sql("DELETE FROM analyses"), UNMOVED, ""),
+    ("cached analyses removed", sql("DELETE FROM analyses WHERE key != 'unsigned'"), UNMOVED, ""),
     (
         "a write that nobody intended",
         sql("INSERT INTO intents SELECT id, 'write' FROM chunks"),
@@ -380,43 +373,6 @@ def removed(name: str) -> Tamper:
     return lambda index: (index.state / name).unlink()
 
 
-def flipped(name: str, place: float = 0.9) -> Tamper:
-    def tamper(index: Index) -> None:
-        data = bytearray((index.state / name).read_bytes())
-        data[int(len(data) * place)] ^= 1
-        (index.state / name).write_bytes(data)
-
-    return tamper
-
-
-def taken_from(source: str, name: str) -> Tamper:
-    def tamper(index: Index) -> None:
-        (index.state / name).write_bytes((index.base / source / name).read_bytes())
-
-    return tamper
-
-
-def in_manifest(change: Callable[[str], str]) -> Tamper:
-    def tamper(index: Index) -> None:
-        path = index.state / MANIFEST
-        before = path.read_text()
-        after = change(before)
-        assert after != before
-        path.write_text(after)
-
-    return tamper
-
-
-def resealed_without_a_key(index: Index) -> None:
-    path = index.state / MANIFEST
-    path.write_text(path.read_text().partition("\n")[2])
-
-
-def model_with_its_own_digest(index: Index) -> None:
-    """A model that loads: the one of the other text, with the digest that belongs to it."""
-    taken_from("earlier", MODEL)(index)
-
-
 def acceptance(index: Index) -> None:
     row = {
         "digest": text_digest(WRONG),
@@ -447,162 +403,50 @@ FILE_CASES: list[tuple[str, Tamper, Outcome, str]] = [
     ("the catalog zeros", written(CATALOG, b"\0" * 8192), REFUSED, "damaged"),
     ("the catalog cut off", cut(CATALOG, 0.5), REFUSED, "damaged"),
     ("the catalog removed", removed(CATALOG), REFUSED, "no index"),
-    ("the catalog of another index", taken_from("another", CATALOG), REFUSED, LAST),
-    ("the catalog of an earlier time", taken_from("earlier", CATALOG), REFUSED, LAST),
     ("a write-ahead log of somebody else", log_of_another, UNMOVED, ""),
-    ("the manifest removed", removed(MANIFEST), REFUSED, LAST),
-    ("the manifest emptied", written(MANIFEST, b""), REFUSED, LAST),
-    ("the manifest garbage", written(MANIFEST, b"garbage"), REFUSED, LAST),
-    ("the manifest cut off", cut(MANIFEST, 0.7), REFUSED, "not of this installation"),
-    ("a bit of the manifest flipped", flipped(MANIFEST), REFUSED, "not of this installation"),
-    ("a bit of its seal flipped", flipped(MANIFEST, 0.03), REFUSED, LAST),
-    ("the manifest without its seal", resealed_without_a_key, REFUSED, LAST),
-    ("the manifest of an earlier time", taken_from("earlier", MANIFEST), REFUSED, LAST),
-    (
-        "a path in the manifest",
-        in_manifest(lambda text: text.replace("ours/m.py", "ours/x.py")),
-        REFUSED,
-        "not of this installation",
-    ),
-    (
-        "a digest in the manifest",
-        in_manifest(lambda text: text.replace(text_digest(OURS), text_digest(WRONG))),
-        REFUSED,
-        "not of this installation",
-    ),
-    ("a folder for the manifest", folder_for(MANIFEST), REFUSED, LAST),
-    ("the model removed", removed(MODEL), TOLD, "perplexity is off"),
-    ("the model emptied", written(MODEL, b""), TOLD, "perplexity is off"),
-    ("the model garbage", written(MODEL, b"garbage " * 99), TOLD, "perplexity is off"),
-    ("the model cut off", cut(MODEL, 0.9), TOLD, "perplexity is off"),
-    ("a bit of the model flipped", flipped(MODEL), TOLD, "perplexity is off"),
-    ("the model of an earlier time", model_with_its_own_digest, TOLD, "perplexity is off"),
-    ("another seed", written("seed", b"y" * 32), UNMOVED, ""),
-    ("a seed too short", cut("seed", 0.5), REFUSED, "seed"),
-    ("a seed of zero bytes", written("seed", b""), REFUSED, "seed"),
-    ("the seed removed", removed("seed"), UNMOVED, ""),
     ("an acceptance without a code", acceptance, TOLD, "1 acceptances do not verify"),
     ("acceptances garbage", written("accepted.jsonl", b"\xff\0\n"), TOLD, "acceptances do not verify"),
     ("acceptances removed", removed("accepted.jsonl"), UNMOVED, ""),
     ("the lock of the index garbage", written("index.lock", b"99999"), UNMOVED, ""),
-    ("the lock of the store garbage", written("chroma.lock", b"99999"), UNMOVED, ""),
-    ("a folder for the lock of the store", folder_for("chroma.lock"), REFUSED, "not opened as state"),
 ]
 
 
-# --- the vector store ----------------------------------------------------------
+# --- the vectors ---------------------------------------------------------------
+
+OF_WRONG = "id IN (SELECT id FROM chunks WHERE path = 'theirs/wrong.py')"
 
 
-def store(change: Callable[[Index, chromadb.Collection], object]) -> Tamper:
-    def tamper(index: Index) -> None:
-        with index.collection() as (_, collection):
-            change(index, collection)
-
-    return tamper
+def vectors(*statements: str) -> Tamper:
+    return sql(*statements, "UPDATE vector_changes SET count = count + 1")
 
 
-def client(change: Callable[[chromadb.ClientAPI, chromadb.Collection], object]) -> Tamper:
-    def tamper(index: Index) -> None:
-        with index.collection() as (opened, collection):
-            change(opened, collection)
-
-    return tamper
-
-
-def of_wrong(index: Index, collection: chromadb.Collection, **values: object) -> None:
-    id_ = index.id_of("theirs/wrong.py")
-    kept = collection.get(ids=[id_], include=["embeddings"])["embeddings"]
-    collection.update(ids=[id_], **{"embeddings": kept, **{key: [value] for key, value in values.items()}})  # type: ignore[arg-type]
-
-
-def another_vector(index: Index, collection: chromadb.Collection) -> None:
-    ids = [index.id_of("theirs/wrong.py")]
-    collection.update(ids=ids, embeddings=[[1.0, *[0.0] * 511]])
-
-
-def a_row_more(index: Index, collection: chromadb.Collection) -> None:
-    kept = collection.get(ids=[index.id_of("theirs/wrong.py")], include=["embeddings"])["embeddings"]
-    collection.add(ids=["f" * 32], embeddings=kept, documents=[OURS], metadatas=[{"path": "ours/m.py"}])
-
-
-def all_rows(index: Index, collection: chromadb.Collection) -> None:
-    collection.delete(ids=collection.get()["ids"])
-
-
-def another_model(opened: chromadb.ClientAPI, collection: chromadb.Collection) -> None:
-    ids = collection.get()["ids"]
-    opened.delete_collection(COLLECTION)
-    fresh = opened.create_collection(COLLECTION, embedding_function=None)
-    fresh.add(ids=ids, embeddings=[[1.0, 0.0, 0.0]] * len(ids), documents=["x"] * len(ids))
-
-
-def folder_gone(index: Index) -> None:
-    shutil.rmtree(index.state / "chroma")
-
-
-def folder_emptied(index: Index) -> None:
-    shutil.rmtree(index.state / "chroma")
-    (index.state / "chroma").mkdir()
-
-
-def folder_a_file(index: Index) -> None:
-    shutil.rmtree(index.state / "chroma")
-    (index.state / "chroma").write_text("nothing")
-
-
-def folder_of_another(index: Index) -> None:
-    """Another index's: it has entries of its own, some under ids of ours."""
-    shutil.rmtree(index.state / "chroma")
-    shutil.copytree(index.base / "another" / "chroma", index.state / "chroma")
-
-
-def rows_of_somebody_else(index: Index, collection: chromadb.Collection) -> None:
-    """As many rows as there were, not one of them ours."""
-    ids = collection.get()["ids"]
-    vectors = collection.get(include=["embeddings"])["embeddings"]
-    collection.delete(ids=ids)
-    collection.add(ids=[id_[::-1] for id_ in ids], embeddings=vectors, documents=["x"] * len(ids))
-
-
-def database_cut_off(index: Index) -> None:
-    cut("chroma/chroma.sqlite3", 0.3)(index)
-
-
-STORE_CASES: list[tuple[str, Tamper, Outcome, str]] = [
+VECTOR_CASES: list[tuple[str, Tamper, Outcome, str]] = [
     (
-        "a document",
-        store(lambda index, rows: of_wrong(index, rows, documents=OURS)),
-        TOLD,
-        "text of theirs/wrong.py:1 was rewritten",
-    ),
-    (
-        "metadata",
-        store(lambda index, rows: of_wrong(index, rows, metadatas={"path": "ours/m.py", "trust": "trusted"})),
+        "a vector",
+        vectors(f"UPDATE vectors SET vector = (SELECT max(vector) FROM vectors) WHERE {OF_WRONG}"),
         FOUND,
-        "metadata rewritten",
+        "vector rewritten",
     ),
-    ("a vector", store(another_vector), FOUND, "vector rewritten"),
-    ("a row added", store(a_row_more), TOLD, "did not write"),
-    ("a row removed", store(lambda i, rows: rows.delete(ids=[i.id_of("ours/m.py")])), TOLD, "lacks 1 of"),
-    ("all rows removed", store(all_rows), REFUSED, "is empty"),
-    ("rows of somebody else", store(rows_of_somebody_else), REFUSED, "not the one of this index"),
+    ("a vector cut off", vectors("UPDATE vectors SET vector = x'00' WHERE " + OF_WRONG), REFUSED, "damaged"),
+    ("vectors of another model", vectors("UPDATE vectors SET vector = zeroblob(12)"), REFUSED, "damaged"),
     (
-        "the collection removed",
-        client(lambda opened, _: opened.delete_collection(COLLECTION)),
-        REFUSED,
-        "is empty",
+        "a row added",
+        vectors(f"INSERT INTO vectors SELECT 'f' || id, vector FROM vectors WHERE {OF_WRONG}"),
+        TOLD,
+        "did not write",
     ),
-    ("the collection renamed", client(lambda _, rows: rows.modify(name="elsewhere")), REFUSED, "is empty"),
-    ("a collection of another model", client(another_model), REFUSED, "cannot be searched"),
-    ("the folder gone", folder_gone, REFUSED, "is empty"),
-    ("the folder emptied", folder_emptied, REFUSED, "is empty"),
-    ("a file in place of the folder", folder_a_file, REFUSED, "not opened as state"),
-    ("the folder of another index", folder_of_another, TOLD, "lacks"),
-    ("its database cut off", database_cut_off, REFUSED, "cannot be"),
-    ("its database garbage", written("chroma/chroma.sqlite3", b"garbage" * 999), REFUSED, "cannot be opened"),
+    ("a row removed", vectors(f"DELETE FROM vectors WHERE {OF_WRONG}"), TOLD, "lacks 1 of"),
+    ("all rows removed", vectors("DELETE FROM vectors"), REFUSED, "is empty"),
+    (
+        "rows of somebody else",
+        vectors("UPDATE vectors SET id = 'x' || id"),
+        REFUSED,
+        "not the one of this index",
+    ),
+    ("the table dropped", sql("DROP TABLE vectors"), REFUSED, "no such table"),
 ]
 
-CASES = CATALOG_CASES + FILE_CASES + STORE_CASES
+CASES = CATALOG_CASES + FILE_CASES + VECTOR_CASES
 
 
 def nothing_was_believed(index: Index, ranking: Ranking) -> None:
@@ -659,10 +503,8 @@ def test_the_kinds_of_tampering_are_many_and_distinct() -> None:
         chunk("imports = '{'"),
         text_with_its_digest,
         meta("maker", "0" * 64),
-        removed(MANIFEST),
-        cut("seed", 0.5),
-        folder_gone,
-        folder_a_file,
+        sql("DELETE FROM analyses WHERE key = 'unsigned'"),
+        vectors("DELETE FROM vectors"),
     ],
 )
 def test_a_rebuild_makes_it_good(index: Index, tamper: Tamper) -> None:

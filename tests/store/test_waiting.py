@@ -18,8 +18,8 @@ from in_process import codeguard
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.index import catalog
 from codeguard.index.catalog import Catalog
-from codeguard.index.store import Row, SharedStore, VectorStore
-from codeguard.index.store.wire import connect, receive, send
+from codeguard.index.store import Row
+from codeguard.index.store.chroma import ChromaServer
 from codeguard.index.swapping import held
 from codeguard.index.workspace import WRITING
 from codeguard.integrations.chroma import GuardedCollection
@@ -114,7 +114,7 @@ def test_a_chroma_server_that_is_stopped(
     chroma_server: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, process = chroma_server
-    store = VectorStore.open_url(f"http://127.0.0.1:{port}")
+    store = ChromaServer(f"http://127.0.0.1:{port}")
     store.add([Row("a", "text", {"path": "a.py"})], EYE[:1])
     store._wait_s = SOON
     guarded = GuardedCollection(store._collection)
@@ -125,7 +125,7 @@ def test_a_chroma_server_that_is_stopped(
         lambda: store.delete(["a"]),
         guarded.get,
         lambda: guarded.query(query_embeddings=[EYE[0].tolist()]),
-        lambda: VectorStore.open_url(f"http://127.0.0.1:{port}", wait_s=SOON),
+        lambda: ChromaServer(f"http://127.0.0.1:{port}", wait_s=SOON),
     ]
     with stopped(process):
         for request in requests:
@@ -133,24 +133,6 @@ def test_a_chroma_server_that_is_stopped(
                 request()
     store._wait_s = 60.0
     assert store.count() <= 1  # the deletion may have come through since
-
-
-def test_the_process_that_serves_a_store_is_stopped(tmp_path: Path) -> None:
-    folder = tmp_path / "state" / "chroma"
-    store = SharedStore(folder, idle_s=0)
-    store.add([Row("a", "text", {"path": "a.py"})], EYE[:1])
-    with connect(folder) as connection:
-        send(connection, {"op": "hello"})
-        process = int(receive(connection)["pid"])
-    store._wait_s = SOON
-    with stopped(process):
-        with pytest.raises(StoreError, match=f"process {process} gives {LATE}"):
-            store.count()
-        with pytest.raises(StoreError, match=f"process {process} gives {LATE}"):
-            SharedStore(folder, idle_s=0, wait_s=SOON)
-    store._wait_s = 60.0
-    assert store.count() == 1
-    store.close()
 
 
 def test_a_lock_that_another_process_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ The bits per character depend on how much code a model was trained on, so no con
 threshold. It is placed between two measured values: the most surprising window of trusted code that
 the model was not trained on, and random digits, which resemble encoded or encrypted payloads.
 
-A file of a model is a magic line, a digest, a JSON header, and plain arrays. No pickle.
+A stored model is a JSON header and plain arrays. No pickle.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codeguard.analysis.perplexity.ngram import WIDTH, Bits, NgramModel, character_bits, worst_window
-from codeguard.errors import StoreError
-from codeguard.trust.state_files import StateFolder
 
 ORDER = 6
 TRAINED_CHARACTERS = 4 << 20  # characters of trusted code; a sample of files is enough
@@ -33,10 +30,6 @@ QUANTILE = 0.99  # quantile of held-out pieces that counts as usual
 FOLDS = 5
 HELD_OUT = 4_000  # pieces scored at most
 PIECE = 400  # minimum characters of a piece; the next blank line ends it
-MAGIC = b"codeguard.ngram/1\n"
-_DIGEST = 64
-_MOST = 4 << 30  # bytes
-_HINT = "delete it and run codeguard index again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +205,8 @@ class PerplexityModel:
             result.append(PerplexityScore(mean, bits, outlier, start, end, self._reason(bits)))
         return result
 
-    def save(self, path: Path) -> None:
-        """Write model and calibration to one file, atomically: readers see the old file or the new one, never a part.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+    def to_bytes(self) -> bytes:
+        """Return model and calibration in the form that `from_bytes` reads."""
         keys, counts = self.ngrams.keys, self.ngrams.counts
         header = {
             "order": self.ngrams.order,
@@ -225,59 +214,17 @@ class PerplexityModel:
             "grams": len(keys),
         }
         described = json.dumps(header, sort_keys=True, allow_nan=False).encode()
-        body = b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
-        digest = hashlib.sha256(body).hexdigest().encode()
-        try:
-            with StateFolder(path.parent, create=True) as folder:
-                folder.write(path.name, b"".join([MAGIC, digest, b"\n", body]))
-        except OSError as error:
-            raise StoreError(
-                f"cannot write the perplexity model {path}: {error.strerror or error}"
-            ) from error
+        return b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
 
     @classmethod
-    def load(cls, path: Path) -> PerplexityModel:
-        """Read a model that `save` wrote.
-
-        Raises:
-            StoreError: the file is missing, damaged or of another version.
-        """
-        try:
-            with StateFolder(path.parent) as folder:
-                raw = folder.read(path.name, _MOST)
-        except OSError as error:
-            raise StoreError(
-                f"cannot read the perplexity model {path}: {error.strerror or error}",
-                hint="run codeguard index",
-            ) from error
-        if not raw.startswith(MAGIC):
-            raise StoreError(
-                f"{path} is no perplexity model of this version",
-                got=repr(raw[: len(MAGIC)]),
-                expected=repr(MAGIC),
-                hint=_HINT,
-            )
-        start = len(MAGIC) + _DIGEST + 1
-        stated = raw[len(MAGIC) : start - 1].decode("ascii", "replace")
-        found = hashlib.sha256(memoryview(raw)[start:]).hexdigest()
-        if stated != found:
-            raise StoreError(
-                f"the perplexity model {path} is damaged", got=found, expected=stated, hint=_HINT
-            )
-        try:
-            end = raw.index(b"\n", start)
-            header = json.loads(raw[start:end])
-            count = int(header["grams"])
-            if len(raw) != end + 1 + 16 * count:
-                raise ValueError("length does not match")
-            keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
-            counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
-            if count and (not (keys[1:] > keys[:-1]).all() or counts.min() < 1):
-                raise ValueError("n-grams are not ascending or counts not positive")
-            ngrams = NgramModel(int(header["order"]), keys, counts)
-            return cls(ngrams, Calibration.from_json(header["calibration"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"the perplexity model {path} is malformed: {error}", hint=_HINT) from error
+    def from_bytes(cls, raw: bytes) -> PerplexityModel:
+        """Return the model of `to_bytes`, whose origin the caller has authenticated."""
+        header = json.loads(raw[: (end := raw.index(b"\n"))])
+        count = int(header["grams"])
+        keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
+        counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
+        ngrams = NgramModel(int(header["order"]), keys, counts)
+        return cls(ngrams, Calibration.from_json(header["calibration"]))
 
     def _reason(self, bits: float) -> str:
         usual = self.calibration

@@ -17,7 +17,7 @@ def open_embedding(name: str = "auto", *, prose: bool = False) -> Embedding:
     """Return the embedding of that name; EmbeddingError where it is unknown or cannot be used.
 
     `auto` is `static`, which was trained on code. For `prose` it is `minilm`
-    where its weights and onnxruntime are found, else `lexical` with a note on
+    where its weights and tokenizers are found, else `lexical` with a note on
     how to get the other.
     """
     if name == "auto" and prose:
@@ -51,8 +51,8 @@ def available_embeddings() -> tuple[EmbeddingInfo, ...]:
         minilm, detail = True, f"weights in {first_loaded().place}"
     except EmbeddingError as error:
         minilm, detail = False, str(error)
-    if minilm and find_spec("onnxruntime") is None:
-        minilm, detail = False, f"{detail}, but onnxruntime is missing; {installation(requirement('minilm'))}"
+    if minilm and find_spec("tokenizers") is None:
+        minilm, detail = False, f"{detail}, but tokenizers is missing; {installation(requirement('minilm'))}"
     return (
         EmbeddingInfo("static", True, "ours, trained on code; part of the package"),
         EmbeddingInfo("minilm", minilm, detail),

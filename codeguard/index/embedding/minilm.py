@@ -1,28 +1,23 @@
-"""all-MiniLM-L6-v2 through onnxruntime: no torch, no padding, weights mapped from the verified file."""
+"""all-MiniLM-L6-v2 as an embedding: no torch, no padding, weights mapped from the verified file."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codeguard.errors import MissingExtraError
 from codeguard.index.embedding.base import Vectors, unit_rows
-from codeguard.index.embedding.bert import GRAPH_VERSION, HIDDEN, build_graph
-from codeguard.index.embedding.weights import WEIGHTS_SHA256, WeightFiles, first_loaded
+from codeguard.index.embedding.bert import GRAPH_VERSION, HIDDEN, run_bert
+from codeguard.index.embedding.weights import WEIGHTS_SHA256, first_loaded
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MAX_TOKENS = 256  # what sentence-transformers cuts this model's texts to
-BATCH_TOKENS = 384  # the widest intermediate values of more do not fit into a core's cache: 4 to 7 % slower
-MOST_LANES = 16  # each holds the intermediate values of one batch, up to 30 MB
+BATCH_TOKENS = 4096  # up to 100 MB of intermediate values
 PREFIX = 4096  # characters of a long text that are tokenised at first
 
 
@@ -30,46 +25,29 @@ class MiniLMEmbedding:
     """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens.
 
     Texts are run in batches of equal token count, so no row depends on the texts beside it but for the last bits
-    of rounding (1e-6). Each batch is
-    computed by one thread, and as many batches at once as there are lanes:
-    threads that share one batch wait for each other after every operation,
-    which took up to 1.7 times the processor time. Several threads may share
-    an instance.
+    of rounding (1e-6). Several threads may share an instance.
     """
 
     dimension = HIDDEN
     identity = f"minilm-l6-v2@{WEIGHTS_SHA256[:12]}/graph{GRAPH_VERSION}"
     note = ""
 
-    def __init__(self, threads: int = 0) -> None:
+    def __init__(self) -> None:
         """Open the first verified weights (see `codeguard.index.embedding.weights`).
 
-        `threads` is how many batches are computed at once, 0 for one a core.
         EmbeddingError where there are no weights or a library is missing.
         """
         loaded = first_loaded()
-        self._run = _open_session(loaded)
+        self._weights = loaded.tensors
         self._tokenizer = open_tokenizer(loaded.tokenizer)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._lanes = threads or min(MOST_LANES, cores)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one unit row a text; the empty text has the row of its two special tokens."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         tokens = _tokenise(self._tokenizer, texts)
-        batches = list(_batches(tokens))
-
-        def run(batch: list[int]) -> None:
-            rows[batch] = self._run([tokens[index] for index in batch])
-
-        at_once = map if self._lanes == 1 or len(batches) <= 1 else self._pool.map
-        for _ in at_once(run, batches):
-            pass
+        for batch in _batches(tokens):
+            rows[batch] = run_bert(self._weights, np.array([tokens[index] for index in batch]))
         return unit_rows(rows)
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._lanes, thread_name_prefix="minilm")
 
 
 def open_tokenizer(raw: bytes) -> Tokenizer:
@@ -116,27 +94,3 @@ def _batches(tokens: Sequence[Sequence[int]]) -> Iterable[list[int]]:
         step = max(1, BATCH_TOKENS // length)
         for start in range(0, len(same), step):
             yield same[start : start + step]
-
-
-def _open_session(loaded: WeightFiles) -> Callable[[list[list[int]]], NDArray[np.float32]]:
-    """Return what computes a batch by onnxruntime in the calling thread."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError("onnxruntime is not installed", "minilm") from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    graph, tensors = build_graph(loaded.tensors)
-    values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
-    options.add_external_initializers(list(tensors), values)
-    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-    # The session reads the memory of the values as long as it lives.
-    def run(ids: list[list[int]], _values: Sequence[object] = values) -> NDArray[np.float32]:
-        rows: NDArray[np.float32] = session.run(["embedding"], {"input_ids": np.array(ids, dtype=np.int64)})[
-            0
-        ]
-        return rows
-
-    return run

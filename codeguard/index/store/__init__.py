@@ -1,11 +1,10 @@
-"""The vectors, in Chroma: embedded in a folder, behind a server process of ours, or on a server.
+"""The vectors: in the catalog's own file, or in Chroma on a server.
 
-The store may be shared with others and rewritten by an attacker, so only ids and distances from here are
+A server may be shared with others and rewritten by an attacker, so only ids and distances from there are
 used; the catalog says what an id stands for.
 """
 
-from codeguard.index.store.base import COLLECTION, Hit, Row, Vectors
-from codeguard.index.store.chroma import VectorStore
-from codeguard.index.store.shared import SharedStore
+from codeguard.index.store.base import Hit, Row, Vectors
+from codeguard.index.store.local import LocalVectors
 
-__all__ = ["COLLECTION", "Hit", "Row", "SharedStore", "VectorStore", "Vectors"]
+__all__ = ["Hit", "LocalVectors", "Row", "Vectors"]

@@ -1,4 +1,4 @@
-"""Chroma in this process, or on a server."""
+"""Chroma on a server; and in a folder, for collections of documents."""
 
 from __future__ import annotations
 
@@ -8,87 +8,41 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
 from codeguard.errors import REBUILD, STOPPED, StoreError
-from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, WRITES, WRITING, BusyError, Vectors
-from codeguard.index.store.wire import ANSWER_S, ask_to_retire
-from codeguard.index.swapping import UNSETTLED, recover, sync_folder
+from codeguard.index.store.base import Hit, Row, Vectors
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.waiting import within
 
-LOCK_WAIT_S = 10.0
-COMPARED = 1_000  # vectors read at each of three places after the writer of a store was killed
-RETRIES = 6
+COLLECTION = "codeguard"
+BATCH = 1000  # rows of one request
+LONGEST_BATCH = 4 << 20  # characters of one request's documents
+IDS_A_PAGE = 50_000  # Chroma scans everything before a page
+WRITING = 5.0  # times as long for the answer to a write
+ATTEMPTS = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-ROOM_BYTES = 256 << 10  # with less free space, the disk counts as full
+LOCK_WAIT_S = 10.0
+DAMAGED = f"bring it back, or {REBUILD}"  # a hint
 
 T = TypeVar("T")
 
 
-class VectorStore(Vectors):
-    """A Chroma collection of unit vectors under cosine distance (see `codeguard.index.store.base.Vectors`).
+class ChromaServer(Vectors):
+    """A collection on a Chroma server (see `codeguard.index.store.base.Vectors`); requests are repeated."""
 
-    An embedded store belongs to one process at a time: two writers destroy
-    Chroma's files. The lock is held until `close`.
-    """
-
-    def __init__(
-        self, client: Any, location: str, lock: FileLock | None = None, wait_s: float | None = None
-    ) -> None:
-        self._client = client
-        self._wait_s = wait_s  # for a server's answer; None in this process
-        self._lock = lock
-        self.location = location
-        self._attempts = 1 if lock is not None else RETRIES
-        self._collection = self._open_collection()
-        self._unsettled = False
-
-    @classmethod
-    def open_folder(cls, folder: Path, *, wait_s: float = LOCK_WAIT_S, retire: bool = True) -> VectorStore:
-        """Open or create the store in a folder, exclusively for this process.
-
-        A codeguard process that serves the folder is asked to release it, unless `retire` is False.
-
-        Raises:
-            StoreError: in use by another process, not writable, not readable by this Chroma, or unsafe to
-                open (see `codeguard.trust.state_files`).
-        """
-        lock = lock_folder(folder, wait_s, retire=retire)
-        try:
-            with StateFolder(folder.parent) as state:
-                state.check_all()
-            recover(folder)
-            written_at = _unsettled(folder)
-            if written_at not in (None, _boot()):
-                raise StoreError(
-                    f"the machine stopped while the vectors in {folder} were written", hint=REBUILD
-                )
-            store = cls(embedded_client(folder), str(folder), lock)
-            if written_at is not None:
-                store._unsettled = True
-                try:
-                    store._check_readable()
-                except StoreError:
-                    store._close_client()
-                    raise
-            return store
-        except BaseException:
-            lock.release()
-            raise
-
-    @classmethod
-    def open_url(
-        cls, url: str, headers: Mapping[str, str] | None = None, wait_s: float = ANSWER_S
-    ) -> VectorStore:
-        """Connect to a Chroma server, which has `wait_s` seconds for each answer, and more for what it writes.
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, wait_s: float = 60.0) -> None:
+        """Connect to a server, which has `wait_s` seconds for each answer, and more for what it writes.
 
         Raises:
             StoreError: no server there, or it refuses.
@@ -106,95 +60,106 @@ class VectorStore(Vectors):
             port=port,
             ssl=parts.scheme == "https",
             headers=dict(headers or {}),
-            settings=client_settings(),
+            settings=_client_settings(),
         )
-        where = f"{parts.hostname}:{port}"
-        with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
+        self.location = url
+        self._wait_s = wait_s
+        what = f"no Chroma server answers at {parts.hostname}:{port}"
+        with _one_line(what, "start one with: chroma run"):
             client = _tried(lambda: within(wait_s, connect), 2)
-        store = cls(client, url, wait_s=wait_s)
+        with _one_line(f"the collection of {url} cannot be opened", DAMAGED):
+            self._collection = _tried(lambda: within(wait_s, partial(_collection_of, client)))
+        self._batch = BATCH
         with contextlib.suppress(Exception):  # an older server does not say
-            store.batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
-        return store
+            self._batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
 
-    def _open_collection(self) -> Any:
-        return self._call(
-            lambda: self._client.get_or_create_collection(
-                COLLECTION,
-                embedding_function=None,
-                configuration={"hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 200}},
-            ),
-            f"the collection of {self.location} cannot be opened",
-            DAMAGED,
+    def _read(self, op: str, **asked: Any) -> Any:
+        with _one_line(f"the store {self.location} cannot be read", DAMAGED):
+            return _tried(lambda: within(self._wait_s, partial(getattr(self._collection, op), **asked)))
+
+    def _write(self, op: str, **asked: Any) -> None:
+        with _one_line(f"the store {self.location} cannot be written"):
+            _tried(lambda: within(WRITING * self._wait_s, partial(getattr(self._collection, op), **asked)))
+
+    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """See `Vectors`."""
+        start = 0
+        while start < len(rows):
+            end, length = start, 0
+            while end < len(rows) and end - start < self._batch and length < LONGEST_BATCH:
+                length += len(rows[end].document)
+                end += 1
+            self._write(
+                "upsert",
+                ids=[row.id for row in rows[start:end]],
+                embeddings=vectors[start:end],
+                documents=[row.document for row in rows[start:end]],
+                metadatas=[dict(row.metadata) for row in rows[start:end]],
+            )
+            start = end
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """See `Vectors`."""
+        for page in self._pages(ids):
+            self._write("delete", ids=page)
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+        """See `Vectors`."""
+        found = self._read("query", query_embeddings=vector[None], n_results=count, include=["distances"])
+        hits = zip(found["ids"][0], found["distances"][0], strict=True)
+        return sorted(
+            (Hit(str(id_), float(far)) for id_, far in hits), key=lambda hit: (hit.distance, hit.id)
         )
 
-    def _call(self, request: Callable[[], T], what: str, hint: str | None = None, patience: float = 1.0) -> T:
-        limit = None if self._wait_s is None else self._wait_s * patience
-        asked = request if limit is None else lambda: within(limit, request)
-        with _told(what, hint, None if self._lock is None else Path(self.location)):
-            return _tried(asked, self._attempts)
-
-    def request(self, op: str, **asked: Any) -> Any:
+    def count(self) -> int:
         """See `Vectors`."""
-        if op in WRITES:
-            self._unsettle()
-        done = "written" if op in WRITES else "searched" if op == "query" else "read"
-        found = self._call(
-            lambda: getattr(self._collection, op)(**asked),
-            f"the store {self.location} cannot be {done}",
-            None if op in WRITES else DAMAGED,
-            WRITING if op in WRITES else 1.0,
-        )
-        return {key: found[key] for key in ("ids", *asked["include"])} if "include" in asked else found
+        return int(self._read("count"))
 
-    def _unsettle(self) -> None:
-        """Note, before Chroma writes, that its files may not be on the disk.
-
-        Chroma writes the file of the vectors anew in place, without fsync, and then deletes its log of
-        them with one: after a power cut both may be gone.
-        """
-        if self._lock is not None and not self._unsettled:
-            folder = Path(self.location)
-            with _told(f"the store {folder} cannot be written"), StateFolder(folder.parent) as state:
-                state.write(folder.name + UNSETTLED, _boot().encode("ascii"))
-            self._unsettled = True
-
-    def settle(self) -> None:
-        """Have all that was written on the disk."""
-        if self._unsettled:
-            folder = Path(self.location)
-            with _told(f"the store {folder} cannot be written"), StateFolder(folder.parent) as state:
-                sync_folder(folder)
-                state.delete(folder.name + UNSETTLED)
-            self._unsettled = False
-
-    def _check_readable(self) -> None:
-        """Read vectors of a store whose last writer was killed, perhaps while their file was written anew."""
-        count = self.count()
-        for offset in {0, count // 2, max(0, count - COMPARED)}:
-            ids = self.page_of_ids(offset)[:COMPARED]
-            try:
-                found = len(self.embeddings(ids))
-            except StoreError:
-                found = -1
-            if found != len(ids):
-                raise StoreError(f"vectors of the store {self.location} are damaged", hint=REBUILD)
-
-    def close(self) -> None:
+    def ids(self) -> set[str]:
         """See `Vectors`."""
-        self._close_client()
-        try:
-            # Deleted or moved meanwhile: no longer our responsibility.
-            if self._lock is not None and Path(self.location).is_dir():
-                self.settle()
-        finally:
-            if self._lock is not None:
-                self._lock.release()
+        found: set[str] = set()
+        while page := self._read("get", include=[], limit=IDS_A_PAGE, offset=len(found))["ids"]:
+            if found.issuperset(page):
+                break
+            found.update(map(str, page))
+        return found
 
-    def _close_client(self) -> None:
-        close = getattr(self._client, "close", None)
-        if callable(close):
-            with contextlib.suppress(RuntimeError):
-                close()
+    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Vectors`."""
+        return {id_: np.asarray(row, dtype=np.float32) for id_, row in self._get(ids, "embeddings")}
+
+    def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
+        """See `Vectors`."""
+        known = {row.id: row for row in rows}
+        found: dict[str, str] = {}
+        for id_, metadata in self._get(list(known), "metadatas"):
+            if {str(key): str(value) for key, value in (metadata or {}).items()} != known[id_].metadata:
+                found[id_] = "metadata"
+        for id_, document in self._get(list(known), "documents"):
+            if document != known[id_].document:
+                found[id_] = "document"
+        return found
+
+    def stamp(self) -> str:
+        """See `Vectors`."""
+        return ""
+
+    def _get(self, ids: Sequence[str], what: str) -> Iterator[tuple[str, Any]]:
+        for page in self._pages(ids):
+            found = self._read("get", ids=page, include=[what])
+            yield from zip(map(str, found["ids"]), found[what], strict=True)
+
+    def _pages(self, ids: Sequence[str]) -> Iterator[list[str]]:
+        for start in range(0, len(ids), self._batch):
+            yield list(ids[start : start + self._batch])
+
+
+def _collection_of(client: Any) -> Any:
+    return client.get_or_create_collection(
+        COLLECTION,
+        embedding_function=None,
+        configuration={"hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 200}},
+    )
 
 
 def import_chromadb() -> ModuleType:
@@ -220,83 +185,36 @@ def import_chromadb() -> ModuleType:
     return chromadb
 
 
-def embedded_client(folder: Path) -> Any:
-    """Open Chroma in a folder whose lock the caller holds; no `.env` of the current folder is read."""
-    with _told(f"the store {folder} cannot be opened", DAMAGED, folder), folder_by_path(folder):
-        chromadb = import_chromadb()
-        try:
-            return chromadb.PersistentClient(path=str(folder), settings=client_settings())
-        except BaseException:
-            # Chroma caches a failed system and returns it to the next caller that opens the path in this
-            # process.
-            shared = chromadb.api.shared_system_client.SharedSystemClient
-            if str(folder) not in getattr(shared, "_identifier_to_refcount", {}):
-                getattr(shared, "_identifier_to_system", {}).pop(str(folder), None)
-            raise
+@contextlib.contextmanager
+def embedded_client(folder: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[Any]:
+    """Open Chroma in a folder for this process alone: two processes at once destroy Chroma's files.
 
-
-def _unsettled(folder: Path) -> str | None:
-    """Return the boot during which a store was written but not synced, None if it was synced."""
-    try:
-        with StateFolder(folder.parent) as state:
-            return state.read(folder.name + UNSETTLED, 100).decode("ascii", "replace")
-    except FileNotFoundError:
-        return None
-
-
-def _boot() -> str:
-    """Return the kernel's id of the current boot, or ""."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""
-
-
-def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = True) -> FileLock:
-    """Take the lock of an embedded store; the system releases it when its holder ends, however it ends.
+    No `.env` of the current folder is read.
 
     Raises:
-        BusyError: held by another process for longer than `wait_s` seconds.
-        StoreError: the lock is not writable.
+        StoreError: in use by another process, not readable by this Chroma, or unsafe to open (see
+            `codeguard.trust.state_files`).
     """
-    try:
-        with StateFolder(folder.parent, create=True) as state:
-            lock = FileLock(state, folder.name + ".lock")
-            if lock.acquire(0.0):
-                return lock
-            if retire:
-                ask_to_retire(folder)
-            if lock.acquire(wait_s):
-                return lock
-    except OSError as error:
-        raise StoreError(
-            f"the store {folder} cannot be locked ({error.strerror})", hint="check its folder"
-        ) from None
-    raise BusyError(
-        f"the store {folder} is in use by another process",
-        hint="wait for it, or use a Chroma server (--store http://…)",
-    )
+    with contextlib.ExitStack() as stack:
+        with _one_line(f"the store {folder} cannot be opened", DAMAGED):
+            lock = FileLock(
+                stack.enter_context(StateFolder(folder.parent, create=True)), folder.name + ".lock"
+            )
+            if not lock.acquire(wait_s):
+                raise StoreError(f"the store {folder} is in use by another process", hint="wait for it")
+            stack.callback(lock.release)
+            with folder_by_path(folder):
+                client = import_chromadb().PersistentClient(path=str(folder), settings=_client_settings())
+            stack.callback(client.close)
+        yield client
 
 
-def replace_vectors(folder: Path) -> None:
-    """Put vectors that are ready to replace a store's folder in place, and delete the old ones.
-
-    Raises:
-        BusyError, StoreError: see `lock_folder` and `codeguard.index.swapping.recover`.
-    """
-    lock = lock_folder(folder)
-    try:
-        recover(folder)
-    finally:
-        lock.release()
-
-
-def client_settings() -> Any:
+def _client_settings() -> Any:
     """Return settings that a `.env` in the current folder cannot change."""
     return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)
 
 
-def _tried(request: Callable[[], T], attempts: int) -> T:
+def _tried(request: Callable[[], T], attempts: int = ATTEMPTS) -> T:
     """Repeat a request after server or network failures, with growing pauses."""
     pause = FIRST_PAUSE_S
     for left in range(attempts - 1, -1, -1):
@@ -332,11 +250,8 @@ def _passing(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Iterator[None]:
-    """Turn any exception of Chroma into a one-line StoreError.
-
-    For a full disk under `folder`, Chroma itself reports only that something failed.
-    """
+def _one_line(what: str, hint: str | None = None) -> Iterator[None]:
+    """Turn any exception of Chroma into a one-line StoreError."""
     try:
         yield
     except StoreError:
@@ -344,22 +259,11 @@ def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Ite
     except TimeoutError as error:
         raise StoreError(f"{what} ({error})", hint=STOPPED) from None
     except Exception as error:  # Chroma raises its own, pydantic's, sqlite's and plain ones
-        if folder is not None and _is_full(folder):
-            hint = f"the disk that holds {folder} is full: free some space"
         raise StoreError(f"{what} ({_cause(error)})", hint=hint) from error
-
-
-def _is_full(folder: Path) -> bool:
-    """Return whether a folder's file system has too little space for Chroma's next write."""
-    try:
-        found = os.statvfs(folder)
-    except (OSError, AttributeError):  # the folder is gone, or the system lacks the call
-        return False
-    return found.f_bavail * found.f_frsize < ROOM_BYTES or (found.f_files > 0 and found.f_favail == 0)
 
 
 def _cause(error: Exception) -> str:
     """Return one line about a connection failure, whose cause Chroma hides, or Chroma's own message."""
     hidden = (item for item in _causes(error) if type(item).__module__.startswith("httpx") and str(item))
-    said = next(hidden, error)
-    return " ".join(str(said).split())[:200] or type(said).__name__
+    found = next(hidden, error)
+    return " ".join(str(found).split())[:200] or type(found).__name__

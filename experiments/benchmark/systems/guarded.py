@@ -10,7 +10,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.index.embedding import Embedding
 from codeguard.index.report import IndexReport
-from codeguard.index.store.base import Row
+from codeguard.index.store.base import row_of
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.signals import load_all
@@ -33,7 +33,6 @@ class Guard:
             store=str(folder / "store"),
             root=str(corpus),
             fixed_seed=SEED,
-            share=False,
             embedding="lexical" if embedding.identity.startswith("lexical") else "auto",
         )
         self._corpus, self._embedding = corpus, embedding
@@ -51,19 +50,17 @@ class Guard:
         return self._guard.query_many(questions, k, config=config, defense=config is not None)
 
     def tamper(self, tampering: base.Tampering) -> Callable[[], None] | None:
-        """Rewrite text and vector of an entry, as whoever may write to the store can."""
+        """Rewrite the vector of an entry, as whoever may write to the store can; its text is the catalog's."""
         vectors = self._guard.workspace.vectors
         found = self._guard.catalog.chunks_of(tampering.path)
-        ids = [id_ for id_, chunk in found.items() if chunk.symbol == tampering.symbol]
-        if not ids:
+        rows = [row_of(id_, chunk) for id_, chunk in found.items() if chunk.symbol == tampering.symbol][:1]
+        if not rows:
             return None
-        metadata = vectors.metadatas(ids[:1])
-        document, vector = vectors.documents(ids[:1]), vectors.embeddings(ids[:1])
-        (id_,) = ids[:1]
-        vectors.add([Row(id_, tampering.text, metadata[id_])], tampering.vector.reshape(1, -1))
+        (vector,) = vectors.embeddings([rows[0].id]).values()
+        vectors.add(rows, tampering.vector.reshape(1, -1))
 
         def undo() -> None:
-            vectors.add([Row(id_, document[id_], metadata[id_])], vector[id_].reshape(1, -1))
+            vectors.add(rows, vector.reshape(1, -1))
 
         return undo
 
