@@ -23,7 +23,7 @@ _SINKS = {
     "sends": "send",
 }
 _WRITING = ("store", "copies", "open", "destroys")
-_LANGUAGES = {"typescript": "javascript", "tsx": "javascript"}
+_LANGUAGES = {"typescript": "javascript", "tsx": "javascript", "cpp": "c"}
 _PARTS = 4  # of a name, at most
 
 

@@ -48,6 +48,7 @@ MEMBERS = {
     "member_expression": ("object", "property"), "selector_expression": ("operand", "field"),
     "field_access": ("object", "field"), "field_expression": ("value", "field"),
     "scoped_identifier": ("path", "name"), "scope_resolution": ("scope", "name"),
+    "qualified_identifier": ("scope", "name"),
     "member_access_expression": ("object", "name"),
 }  # fmt: skip
 ELEMENTS = _words("subscript_expression index_expression element_reference")
@@ -69,7 +70,7 @@ FUNCTIONS = _words(
 IDENTIFIERS = _words(
     "identifier shorthand_property_identifier shorthand_property_identifier_pattern constant variable_name"
     " property_identifier field_identifier type_identifier name package_identifier private_property_identifier"
-    " global_variable this self crate super"
+    " global_variable this self crate super namespace_identifier"
 )
 STRINGS = _words(
     "string template_string interpreted_string_literal raw_string_literal string_literal encapsed_string heredoc_body"

@@ -17,7 +17,6 @@ from codeguard.analysis.rules.capabilities.shells import (
     script_places,
     shell_places,
     shell_threats,
-    started_places,
 )
 from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
@@ -47,13 +46,9 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
         yield from _graded(reading, _in_prose(text))
     elif reading.language != "python":
-        found = list(reading.unread.apart("the data flow", _flowing, reading))
-        yield from found
-        known = {(item.rule, reading.line_of(item.start)) for item in found}
-        places = script_places if reading.language in SCRIPTS else started_places
-        for item in _without_comments(reading, places(reading.text)):
-            if (item.rule, reading.line_of(item.start)) not in known:
-                yield item
+        yield from reading.unread.apart("the data flow", _flowing, reading)
+        if reading.language in SCRIPTS:
+            yield from _without_comments(reading, script_places(reading.text))
     elif reading.tree is not None:
         # An example or a notebook, which is not imported.
         shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared

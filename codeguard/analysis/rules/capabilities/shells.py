@@ -150,21 +150,6 @@ def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     yield from _places(text, _SCRIPT)
 
 
-# Ways of C, C++, C# and Rust to start a program. In Rust, the arguments are calls of their own.
-_STARTED = lazy(
-    r"\b(?:system|_?w?popen|execlp?|Process\s{0,2}\.\s{0,2}Start|ProcessStartInfo|Command\s{0,2}::\s{0,2}new)"
-    r"\s{0,2}\((?:\"(?:[^\"\\]|\\.){0,2000}+\"|[^;\"]){1,1000}+",  # to the end of the statement
-    re.DOTALL,
-)
-
-
-def started_places(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield rule, description, start and end of the threats in commands that C, C++, C# or Rust start."""
-    for match in _STARTED.finditer(text):
-        for rule, what in shell_threats(match.group().replace('\\"', '"')):
-            yield rule, f"runs a command that {what}", match.start(), match.end()
-
-
 def _places(text: str, table: tuple[_Row, ...]) -> Iterator[tuple[str, str, int, int]]:
     for rule, what, pattern in table:
         for found in pattern.finditer(text):
