@@ -55,13 +55,11 @@ class Effects:
         return None
 
     def acts(self, name: str) -> bool:
-        """Return whether a function sends, runs, loads, looks up, writes or deletes something.
+        """Return whether a function sends, runs, loads, looks up, connects, writes or deletes something.
 
         Of Python's, writing counts where its arguments are seen.
         """
-        return any(
-            self.has(use, name) for use in (*_SINKS, *(("copies", "destroys") if self.exact else _WRITING))
-        )
+        return self.has("acts", name)
 
     def may_act(self, text: str) -> bool:
         """Return quickly whether a text in the language has a word of such a function's name."""
@@ -94,10 +92,14 @@ def _table(language: str) -> Effects:
         elif use != "exact":
             parted = (name.partition(":") for name in names.split())
             uses[use] = {name: number for name, _, number in parted}
-    acting = {*WRITING, *(name for use in (*_SINKS, *_WRITING, "connects") for name in uses.get(use, ()))}
+    exact = _stored()[language].get("exact", False)
+    known = {use: uses.get(use, {}) for use in (*_SINKS, *_WRITING, "connects")}
+    acts = (*_SINKS, "copies", "destroys", "connects") if exact else (*_SINKS, *_WRITING)
+    uses["acts"] = {name: "" for use in acts for name in known[use]}
+    acting = {*WRITING, *(name for names in known.values() for name in names)}
     last = sorted({re.escape(name.rpartition(".")[2].rstrip("!")) for name in acting})
     words = lazy(rf"\b(?:{'|'.join(last)})\b")
-    return Effects(uses, _stored()[language].get("exact", False), words)
+    return Effects(uses, exact, words)
 
 
 PYTHON = _table("python")

@@ -124,7 +124,7 @@ class TaintFlow:
         for node in nodes:
             if isinstance(node, ast.Call):
                 name, method = self._called(node), getattr(node.func, "attr", "")
-                if effects.acts(name) or (effects.exact and effects.has("connects", name)):
+                if effects.acts(name):
                     return True
                 writes = writes or method in WRITING
                 # A call in another language may be more than a source.
