@@ -417,6 +417,10 @@ class _Lowering:
         base = self._expression(owner)
         if part is None:
             return base
+        while owner.type == "parenthesized_expression" and owner.named_child_count == 1:
+            owner = owner.named_children[0]
+        if self._text(part) == "constructor" and owner.type in FUNCTIONS:
+            return self._name("Function", node)
         if isinstance(base, ast.Name) and base.id in _WINDOWS:
             return self._name(self._text(part), node)
         return self._at(ast.Attribute(base, self._text(part).lstrip("$"), ast.Load()), node)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import children, walk
+from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import Effects
 from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
 from codeguard.syntax.names import Names
@@ -450,7 +450,7 @@ class TaintFlow:
                 return _part(self._labels(node.value, depth), node.slice)
             case ast.Compare() | ast.Lambda():
                 return _NOTHING
-        parts = children(node)
+        parts = chained(node) if isinstance(node, ast.BinOp) else children(node)
         return self._below(_NOTHING.union(*(self._labels(part, depth) for part in parts)), parts)
 
     def _named(self, node: ast.Name | ast.Attribute, depth: int) -> Labels:

@@ -81,6 +81,7 @@ _COLLECTS = lazy(
     r"|\bkubectl\b[^\n]{0,60}\bget\b[^\n]{0,60}\bsecrets?\b[^\n]{0,60}-o\s?\w"
     r"|\bsecurity\s{1,3}find-(?:generic|internet)-password\b[^\n]{0,100}\s-w\b|\bgit\s{1,3}credential\s{1,3}fill\b|\bsecret-tool\s{1,3}lookup\b"
     r"|\bgh\s{1,3}auth\s{1,3}token\b"
+    r"|\b(?:curl|wget)\b[^\n]{0,200}//169\.254\.169\.254/[^\n]{0,80}(?:token|credentials)"  # of the cloud's machine
     r"|(?<![\w./-])printenv\b(?!\s{1,3}\w)|(?<![\w./-])env\s{0,3}(?:>|\|\s{0,3}sort)"
 )
 _UPLOADS = lazy(
