@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
+from codeguard.syntax.capabilities import (
+    FOREIGN_SCRIPT,
+    LOOKUP_PLACE,
+    SECRET_PLACE,
+    STARTUP_PLACE,
+    TOKEN_PLACE,
+    WRITING,
+)
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import bound_arguments, defaults_of
 
@@ -25,7 +32,7 @@ PART = "part"  # one entry of a file of secrets, by its name
 SPELLED = "spelled"  # data of this machine in the letters of a host name
 CONNECTION, PROCESS = "connection", "process"
 HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `host user`, or by its source
-SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
+SECRET_NAME, TOKEN_NAME, STARTUP_NAME = "secret name", "token name", "startup name"
 DEEPEST = 60
 ROUNDS = 24
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
@@ -59,7 +66,9 @@ _PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d") 
 _WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
 _MOST_ALIASES = 16
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-_NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
+_NAMED = (
+    (SECRET_PLACE, SECRET_NAME), (TOKEN_PLACE, TOKEN_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB),
+)  # fmt: skip
 # Uses of `effects` whose result has a label, whatever it is given, and those that add one.
 _SOURCES = (("secrets", SECRET), ("watches", WATCHED))
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
@@ -352,7 +361,7 @@ class TaintFlow:
         content = place & {FETCHED, STARTUP_NAME}
         if DROPPED in place or self._is_dropped(node):
             content |= {FETCHED}
-        return content | {SECRET if SECRET_NAME in place else FILE}
+        return content | {SECRET if SECRET_NAME in place else PART if TOKEN_NAME in place else FILE}
 
     def written_parts(self, place: ast.expr, between: str = "/", depth: int = 0) -> str:
         """Return the literal parts of a path or a command, joined."""
