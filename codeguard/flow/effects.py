@@ -110,6 +110,5 @@ def python_names(*uses: str) -> frozenset[str]:
     return frozenset(name for use in uses for name in PYTHON.uses[use])
 
 
-SENDING, LOOKING_UP, FETCHING = python_names("sends"), python_names("looks_up"), python_names("fetched")
-DECODING, RUNNING_CODE, WATCHING = python_names("decodes"), python_names("code"), python_names("watches")
-RUNNING_COMMANDS = python_names("shells", "starts", "commands")
+SENDING, DECODING = python_names("sends"), python_names("decodes")
+RUNNING_CODE, RUNNING_COMMANDS = python_names("code"), python_names("shells", "starts", "commands")

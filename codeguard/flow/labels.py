@@ -238,8 +238,8 @@ class TaintFlow:
             self._arrive(node, name, "send", given - {PART})  # how a protocol's client says who its user is
         if method == "pipe" and base | given >= _ENDS:
             self._arrive(node, name, "joins", base | given)
-        self._writes(node, name, base | given)
-        self._destroys(node, name, holder)
+        self._writes(node, name, holder, base | given)
+        self._destroys(node, name)
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
         if isinstance(known, _FUNCTIONS):
@@ -267,45 +267,40 @@ class TaintFlow:
             for argument in known.args.args if isinstance(known, _FUNCTIONS) else ():
                 self._add((known, argument.arg), labels)
 
-    def _writes(self, node: ast.Call, name: str, labels: Labels) -> None:
-        """Note a file that is written to where it is run later, and the files that get data from elsewhere."""
-        effects = self._effects
-        for use in ("open", "store", "copies", "retrieves"):
-            number = effects.of(use, name)
-            place = self._path_of(node) if use == "open" else number and node.args[int(number) :][:1]
-            if number is None or not place:
-                continue
-            place = place[0] if isinstance(place, list) else place
-            if STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place)):
-                self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
-            if use == "retrieves" or (use != "open" and labels & _FOREIGN):
-                self._drop(place)
-        called = node.func if isinstance(node.func, ast.Attribute) else None
-        if called is not None and called.attr == "extractall":
-            if labels & {*_FOREIGN, DROPPED} or self._is_dropped(node):
-                for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
-                    self._drop(place)
-        elif labels & _FOREIGN:
-            for item in (*node.args, *([called.value] if called is not None else [])):
-                path = self._path_behind(item)
-                if path is not item or (
-                    called is not None and item is called.value and called.attr in WRITING
-                ):
-                    self._drop(path)
+    def _place(self, use: str, node: ast.Call, name: str) -> ast.expr | None:
+        """Return the path that a call is about, if it has some use: an argument by its number, or its object."""
+        number = self._effects.of(use, name)
+        if number == "":
+            return node.func.value if isinstance(node.func, ast.Attribute) else None
+        return None if number is None else next(iter(node.args[int(number) :]), None)
 
-    def _destroys(self, node: ast.Call, name: str, holder: ast.expr | None) -> None:
+    def _writes(self, node: ast.Call, name: str, holder: ast.expr | None, labels: Labels) -> None:
+        """Note a file that is written to where it is run later, and the files that get data from elsewhere."""
+        stored = [self._place(use, node, name) for use in ("store", "copies", "retrieves")]
+        opened = self._path_of(node) if self._effects.has("open", name) else None
+        for place in (opened, *stored):
+            if place is not None and (
+                STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place))
+            ):
+                self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
+        dropped: list[ast.expr | None] = [stored[-1]]
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if method == "extractall" and (labels & {*_FOREIGN, DROPPED} or self._is_dropped(node)):
+            dropped += [*node.args[:1], *(keyword.value for keyword in node.keywords)]
+        elif labels & _FOREIGN:
+            files = [item for item in (holder, *node.args) if item is not None]
+            paths = [self._path_behind(item) for item in files]
+            dropped += [path for path, item in zip(paths, files, strict=True) if path is not item]
+            dropped += [*stored, paths[0] if holder is not None and method in WRITING else None]
+        for place in dropped:
+            if place is not None:
+                self._drop(place)
+
+    def _destroys(self, node: ast.Call, name: str) -> None:
         """Note a call that deletes everything below the home folder, or the root."""
-        number = self._effects.of("destroys", name)
-        places = (
-            node.args[int(number) :][:1]
-            if number
-            else [holder]
-            if number == "" and holder is not None
-            else []
-        )
-        for place in places:
-            if f"{HOST}home" in self._labels(place) or self._names.text(place) in _WHOLE:
-                self._arrive(node, name, "destroy", frozenset({FILE}))
+        place = self._place("destroys", node, name)
+        if place is not None and (f"{HOST}home" in self._labels(place) or self._names.text(place) in _WHOLE):
+            self._arrive(node, name, "destroy", frozenset({FILE}))
 
     def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels) -> None:
         """Handle an assignment that sends what it assigns, or joins a process with a connection."""
@@ -320,12 +315,9 @@ class TaintFlow:
     def _path_of(self, node: ast.expr | None) -> ast.expr | None:
         """Return the path of a file that an expression opens for writing."""
         while isinstance(node, ast.Call | ast.Await):
-            number = (
-                self._effects.of("open", self._names.called(node)) if isinstance(node, ast.Call) else None
-            )
-            if number is not None and isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and self._effects.has("open", name := self._names.called(node)):
                 writes = not self._effects.exact or self._is_for_writing(node)
-                return node.args[int(number)] if writes and len(node.args) > int(number) else None
+                return self._place("open", node, name) if writes else None
             inner = node.func if isinstance(node, ast.Call) else node
             node = inner.value if isinstance(inner, ast.Attribute | ast.Await) else None
         return None
