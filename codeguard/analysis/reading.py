@@ -22,7 +22,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 LINE_END = lazy(r"\r\n|\r|\n")
 
-
+SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 IN_PROSE = "prose"  # key in `shared` for code inside a text
 IN_CELLS = "cells"  # the same for the code of a notebook
 

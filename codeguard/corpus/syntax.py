@@ -157,6 +157,16 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def chained(node: ast.BinOp) -> list[ast.expr]:
+    """Return the operands of a chain of one operator, `a + b + c`, which nests to the left."""
+    parts: list[ast.expr] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp) and isinstance(left.op, type(node.op)):
+        parts.append(left.right)
+        left = left.left
+    return [left, *reversed(parts)]
+
+
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and all below it except contexts and operators, in the order of `ast.walk` in half the time."""
     found = [node]

@@ -23,7 +23,7 @@ _SINKS = {
     "sends": "send",
 }
 _WRITING = ("store", "copies", "open", "destroys")
-_LANGUAGES = {"typescript": "javascript", "tsx": "javascript"}
+_LANGUAGES = {"typescript": "javascript", "tsx": "javascript", "cpp": "c"}
 _PARTS = 4  # of a name, at most
 
 
@@ -55,13 +55,11 @@ class Effects:
         return None
 
     def acts(self, name: str) -> bool:
-        """Return whether a function sends, runs, loads, looks up, writes or deletes something.
+        """Return whether a function sends, runs, loads, looks up, connects, writes or deletes something.
 
         Of Python's, writing counts where its arguments are seen.
         """
-        return any(
-            self.has(use, name) for use in (*_SINKS, *(("copies", "destroys") if self.exact else _WRITING))
-        )
+        return self.has("acts", name)
 
     def may_act(self, text: str) -> bool:
         """Return quickly whether a text in the language has a word of such a function's name."""
@@ -94,10 +92,14 @@ def _table(language: str) -> Effects:
         elif use != "exact":
             parted = (name.partition(":") for name in names.split())
             uses[use] = {name: number for name, _, number in parted}
-    acting = {*WRITING, *(name for use in (*_SINKS, *_WRITING, "connects") for name in uses.get(use, ()))}
+    exact = _stored()[language].get("exact", False)
+    known = {use: uses.get(use, {}) for use in (*_SINKS, *_WRITING, "connects")}
+    acts = (*_SINKS, "copies", "destroys", "connects") if exact else (*_SINKS, *_WRITING)
+    uses["acts"] = {name: "" for use in acts for name in known[use]}
+    acting = {*WRITING, *(name for names in known.values() for name in names)}
     last = sorted({re.escape(name.rpartition(".")[2].rstrip("!")) for name in acting})
     words = lazy(rf"\b(?:{'|'.join(last)})\b")
-    return Effects(uses, _stored()[language].get("exact", False), words)
+    return Effects(uses, exact, words)
 
 
 PYTHON = _table("python")
@@ -108,6 +110,5 @@ def python_names(*uses: str) -> frozenset[str]:
     return frozenset(name for use in uses for name in PYTHON.uses[use])
 
 
-SENDING, LOOKING_UP, FETCHING = python_names("sends"), python_names("looks_up"), python_names("fetched")
-DECODING, RUNNING_CODE, WATCHING = python_names("decodes"), python_names("code"), python_names("watches")
-RUNNING_COMMANDS = python_names("shells", "starts", "commands")
+SENDING, DECODING = python_names("sends"), python_names("decodes")
+RUNNING_CODE, RUNNING_COMMANDS = python_names("code"), python_names("shells", "starts", "commands")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import chained, unqualified_name
 from codeguard.flow import tables
 from codeguard.flow.calls import Call
 from codeguard.flow.guards import facts
@@ -165,20 +165,15 @@ class Evaluator:
         return base
 
     def _binary(self, node: ast.BinOp, state: State) -> Value:
-        parts: list[ast.expr] = []
-        left: ast.expr = node
-        while isinstance(left, ast.BinOp) and isinstance(left.op, type(node.op)):
-            parts.append(left.right)
-            left = left.left
-        parts.append(left)
-        values = [self.value(part, state) for part in reversed(parts)]
+        parts = chained(node)
+        values = [self.value(part, state) for part in parts]
         built = any(value.built for value in values)
         if not built and isinstance(node.op, ast.Add | ast.Mod):
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
         if isinstance(node.op, ast.Add):
-            values = _within_address(self.names, parts[::-1], values)
+            values = _within_address(self.names, parts, values)
         return joined(values, built=built)
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:

@@ -48,6 +48,7 @@ MEMBERS = {
     "member_expression": ("object", "property"), "selector_expression": ("operand", "field"),
     "field_access": ("object", "field"), "field_expression": ("value", "field"),
     "scoped_identifier": ("path", "name"), "scope_resolution": ("scope", "name"),
+    "qualified_identifier": ("scope", "name"),
     "member_access_expression": ("object", "name"),
 }  # fmt: skip
 ELEMENTS = _words("subscript_expression index_expression element_reference")
@@ -69,7 +70,7 @@ FUNCTIONS = _words(
 IDENTIFIERS = _words(
     "identifier shorthand_property_identifier shorthand_property_identifier_pattern constant variable_name"
     " property_identifier field_identifier type_identifier name package_identifier private_property_identifier"
-    " global_variable this self crate super"
+    " global_variable this self crate super namespace_identifier"
 )
 STRINGS = _words(
     "string template_string interpreted_string_literal raw_string_literal string_literal encapsed_string heredoc_body"
@@ -416,6 +417,10 @@ class _Lowering:
         base = self._expression(owner)
         if part is None:
             return base
+        while owner.type == "parenthesized_expression" and owner.named_child_count == 1:
+            owner = owner.named_children[0]
+        if self._text(part) == "constructor" and owner.type in FUNCTIONS:
+            return self._name("Function", node)
         if isinstance(base, ast.Name) and base.id in _WINDOWS:
             return self._name(self._text(part), node)
         return self._at(ast.Attribute(base, self._text(part).lstrip("$"), ast.Load()), node)

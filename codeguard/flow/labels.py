@@ -12,9 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import children, walk
+from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
+from codeguard.syntax.capabilities import (
+    FOREIGN_SCRIPT,
+    LOOKUP_PLACE,
+    SECRET_PLACE,
+    STARTUP_PLACE,
+    TOKEN_PLACE,
+    WRITING,
+)
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import bound_arguments, defaults_of
 
@@ -25,7 +32,7 @@ PART = "part"  # one entry of a file of secrets, by its name
 SPELLED = "spelled"  # data of this machine in the letters of a host name
 CONNECTION, PROCESS = "connection", "process"
 HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `host user`, or by its source
-SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
+SECRET_NAME, TOKEN_NAME, STARTUP_NAME = "secret name", "token name", "startup name"
 DEEPEST = 60
 ROUNDS = 24
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
@@ -59,7 +66,9 @@ _PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d") 
 _WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
 _MOST_ALIASES = 16
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-_NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
+_NAMED = (
+    (SECRET_PLACE, SECRET_NAME), (TOKEN_PLACE, TOKEN_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB),
+)  # fmt: skip
 # Uses of `effects` whose result has a label, whatever it is given, and those that add one.
 _SOURCES = (("secrets", SECRET), ("watches", WATCHED))
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
@@ -124,7 +133,7 @@ class TaintFlow:
         for node in nodes:
             if isinstance(node, ast.Call):
                 name, method = self._called(node), getattr(node.func, "attr", "")
-                if effects.acts(name) or (effects.exact and effects.has("connects", name)):
+                if effects.acts(name):
                     return True
                 writes = writes or method in WRITING
                 # A call in another language may be more than a source.
@@ -229,8 +238,8 @@ class TaintFlow:
             self._arrive(node, name, "send", given - {PART})  # how a protocol's client says who its user is
         if method == "pipe" and base | given >= _ENDS:
             self._arrive(node, name, "joins", base | given)
-        self._writes(node, name, base | given)
-        self._destroys(node, name, holder)
+        self._writes(node, name, holder, base | given)
+        self._destroys(node, name)
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
         if isinstance(known, _FUNCTIONS):
@@ -258,45 +267,40 @@ class TaintFlow:
             for argument in known.args.args if isinstance(known, _FUNCTIONS) else ():
                 self._add((known, argument.arg), labels)
 
-    def _writes(self, node: ast.Call, name: str, labels: Labels) -> None:
-        """Note a file that is written to where it is run later, and the files that get data from elsewhere."""
-        effects = self._effects
-        for use in ("open", "store", "copies", "retrieves"):
-            number = effects.of(use, name)
-            place = self._path_of(node) if use == "open" else number and node.args[int(number) :][:1]
-            if number is None or not place:
-                continue
-            place = place[0] if isinstance(place, list) else place
-            if STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place)):
-                self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
-            if use == "retrieves" or (use != "open" and labels & _FOREIGN):
-                self._drop(place)
-        called = node.func if isinstance(node.func, ast.Attribute) else None
-        if called is not None and called.attr == "extractall":
-            if labels & {*_FOREIGN, DROPPED} or self._is_dropped(node):
-                for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
-                    self._drop(place)
-        elif labels & _FOREIGN:
-            for item in (*node.args, *([called.value] if called is not None else [])):
-                path = self._path_behind(item)
-                if path is not item or (
-                    called is not None and item is called.value and called.attr in WRITING
-                ):
-                    self._drop(path)
+    def _place(self, use: str, node: ast.Call, name: str) -> ast.expr | None:
+        """Return the path that a call is about, if it has some use: an argument by its number, or its object."""
+        number = self._effects.of(use, name)
+        if number == "":
+            return node.func.value if isinstance(node.func, ast.Attribute) else None
+        return None if number is None else next(iter(node.args[int(number) :]), None)
 
-    def _destroys(self, node: ast.Call, name: str, holder: ast.expr | None) -> None:
+    def _writes(self, node: ast.Call, name: str, holder: ast.expr | None, labels: Labels) -> None:
+        """Note a file that is written to where it is run later, and the files that get data from elsewhere."""
+        stored = [self._place(use, node, name) for use in ("store", "copies", "retrieves")]
+        opened = self._path_of(node) if self._effects.has("open", name) else None
+        for place in (opened, *stored):
+            if place is not None and (
+                STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place))
+            ):
+                self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
+        dropped: list[ast.expr | None] = [stored[-1]]
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if method == "extractall" and (labels & {*_FOREIGN, DROPPED} or self._is_dropped(node)):
+            dropped += [*node.args[:1], *(keyword.value for keyword in node.keywords)]
+        elif labels & _FOREIGN:
+            files = [item for item in (holder, *node.args) if item is not None]
+            paths = [self._path_behind(item) for item in files]
+            dropped += [path for path, item in zip(paths, files, strict=True) if path is not item]
+            dropped += [*stored, paths[0] if holder is not None and method in WRITING else None]
+        for place in dropped:
+            if place is not None:
+                self._drop(place)
+
+    def _destroys(self, node: ast.Call, name: str) -> None:
         """Note a call that deletes everything below the home folder, or the root."""
-        number = self._effects.of("destroys", name)
-        places = (
-            node.args[int(number) :][:1]
-            if number
-            else [holder]
-            if number == "" and holder is not None
-            else []
-        )
-        for place in places:
-            if f"{HOST}home" in self._labels(place) or self._names.text(place) in _WHOLE:
-                self._arrive(node, name, "destroy", frozenset({FILE}))
+        place = self._place("destroys", node, name)
+        if place is not None and (f"{HOST}home" in self._labels(place) or self._names.text(place) in _WHOLE):
+            self._arrive(node, name, "destroy", frozenset({FILE}))
 
     def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels) -> None:
         """Handle an assignment that sends what it assigns, or joins a process with a connection."""
@@ -311,12 +315,9 @@ class TaintFlow:
     def _path_of(self, node: ast.expr | None) -> ast.expr | None:
         """Return the path of a file that an expression opens for writing."""
         while isinstance(node, ast.Call | ast.Await):
-            number = (
-                self._effects.of("open", self._names.called(node)) if isinstance(node, ast.Call) else None
-            )
-            if number is not None and isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and self._effects.has("open", name := self._names.called(node)):
                 writes = not self._effects.exact or self._is_for_writing(node)
-                return node.args[int(number)] if writes and len(node.args) > int(number) else None
+                return self._place("open", node, name) if writes else None
             inner = node.func if isinstance(node, ast.Call) else node
             node = inner.value if isinstance(inner, ast.Attribute | ast.Await) else None
         return None
@@ -352,7 +353,7 @@ class TaintFlow:
         content = place & {FETCHED, STARTUP_NAME}
         if DROPPED in place or self._is_dropped(node):
             content |= {FETCHED}
-        return content | {SECRET if SECRET_NAME in place else FILE}
+        return content | {SECRET if SECRET_NAME in place else PART if TOKEN_NAME in place else FILE}
 
     def written_parts(self, place: ast.expr, between: str = "/", depth: int = 0) -> str:
         """Return the literal parts of a path or a command, joined."""
@@ -450,7 +451,7 @@ class TaintFlow:
                 return _part(self._labels(node.value, depth), node.slice)
             case ast.Compare() | ast.Lambda():
                 return _NOTHING
-        parts = children(node)
+        parts = chained(node) if isinstance(node, ast.BinOp) else children(node)
         return self._below(_NOTHING.union(*(self._labels(part, depth) for part in parts)), parts)
 
     def _named(self, node: ast.Name | ast.Attribute, depth: int) -> Labels:

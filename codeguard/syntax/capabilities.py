@@ -50,11 +50,14 @@ WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
 
 SECRET_PLACE = lazy(
     r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
-    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\bcredentials(?:\.json)?$|\.kdbx$"
+    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\.kdbx$"
     r"|\bwallet\.dat$"
     r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
 )
 """Text that names where people keep secrets."""
+
+TOKEN_PLACE = lazy(r"\bcredentials(?:\.json)?$")
+"""Text that names a file in which a program holds what it shows to its own service."""
 
 STARTUP_PLACE = lazy(
     r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d"

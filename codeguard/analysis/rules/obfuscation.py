@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.python.test_files import is_in_test
+from codeguard.analysis.reading import SCRIPTS
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk

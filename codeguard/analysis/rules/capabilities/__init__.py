@@ -10,24 +10,23 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE
+from codeguard.analysis.python.bindings import is_main_guard
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE, SCRIPTS
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     script_places,
     shell_places,
     shell_threats,
-    started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import nodes_and_parents
+from codeguard.corpus.syntax import nodes_and_parents, walk
 from codeguard.flow import labels as label
-from codeguard.flow.effects import effects_of
+from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING, effects_of
 from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import Arrival, TaintFlow, labels_of_kind
 from codeguard.models import Severity
+from codeguard.syntax.capabilities import NETWORK, PROCESS, effect_of_name
 from codeguard.syntax.names import Names
 
 # Programs that run the file that they are given.
@@ -47,18 +46,14 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
         yield from _graded(reading, _in_prose(text))
     elif reading.language != "python":
-        found = list(reading.unread.apart("the data flow", _flowing, reading))
-        yield from found
-        known = {(item.rule, reading.line_of(item.start)) for item in found}
-        places = script_places if reading.language in SCRIPTS else started_places
-        for item in _without_comments(reading, places(reading.text)):
-            if (item.rule, reading.line_of(item.start)) not in known:
-                yield item
+        yield from reading.unread.apart("the data flow", _flowing, reading)
+        if reading.language in SCRIPTS:
+            yield from _without_comments(reading, script_places(reading.text))
     elif reading.tree is not None:
         # An example or a notebook, which is not imported.
         shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
         apart = reading.unread.apart
-        for item in apart("threats", threats, reading):
+        for item in apart("what runs at import", _early, reading):
             if not (shown and item.rule == "import-effect"):
                 yield item
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
@@ -250,6 +245,70 @@ def _starts_another(call: ast.AST) -> bool:
     program = given.elts[0] if isinstance(given, ast.List | ast.Tuple) and given.elts else None
     named = program.value if isinstance(program, ast.Constant) and isinstance(program.value, str) else ""
     return bool(named) and _RUNNING.search(named) is None
+
+
+# What runs at import or install
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
+
+
+def _early(reading: Reading) -> Iterator[Match]:
+    """Yield what runs when the file is imported or its package installed."""
+    at_import = False  # one place is enough to see that the file is a script
+    for call in reading.nodes_of(ast.Call):
+        for found in _at_import(reading, call, reading.names.called(call)):
+            yield replace(found, severity=Severity.LOW if at_import or _is_script(reading) else None)
+            at_import = True
+    for definition in reading.nodes_of(ast.ClassDef):
+        yield from _install_hook(reading, definition)
+
+
+def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
+    if name not in SENDING and name not in RUNNING_COMMANDS:
+        return
+    if _runs_at_import(reading, node):
+        kind = "network" if name in SENDING else "process"
+        reason = f"{name} runs as soon as the file is imported ({kind})"
+        yield Match("import-effect", *reading.place(node), reason)
+
+
+_OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_args", "getpass.getpass"})
+
+
+def _is_script(reading: Reading) -> bool:
+    """Return whether a file asks, reads arguments or ends the process outside of functions: nobody imports it."""
+    return any(
+        reading.names.called(node) in _OF_SCRIPTS and _runs_at_import(reading, node)
+        for node in reading.nodes_of(ast.Call)
+    )
+
+
+def _runs_at_import(reading: Reading, node: ast.AST) -> bool:
+    """Return whether a node runs on import, outside of functions and of the main guard."""
+    child, at = node, reading.parents.get(node)
+    while at is not None:
+        if isinstance(at, ast.Lambda) and child is at.body:
+            return False
+        if isinstance(at, _FUNCTIONS) and any(child is item for item in at.body):
+            return False
+        if isinstance(at, ast.If) and any(child is item for item in at.body) and is_main_guard(at):
+            return False
+        child, at = at, reading.parents.get(at)
+    return True
+
+
+def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
+    if not any(_HOOKS.match(f"{base}.") or _HOOKS.match(base) for base in reading.names.bases(node)):
+        return
+    for call in (item for item in walk(node) if isinstance(item, ast.Call)):
+        name = reading.names.called(call)
+        kind = effect_of_name(name)
+        if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
+            severity = Severity.MEDIUM if kind == PROCESS else None
+            reason = f"{name} while a package is installed"
+            yield Match("install-hook", *reading.place(call), reason, severity)
+            return
 
 
 SIGNAL = signal_of(__file__, "what code can do, and the threats in it", _inspect, intent=True)

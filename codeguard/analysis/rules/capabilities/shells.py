@@ -81,6 +81,7 @@ _COLLECTS = lazy(
     r"|\bkubectl\b[^\n]{0,60}\bget\b[^\n]{0,60}\bsecrets?\b[^\n]{0,60}-o\s?\w"
     r"|\bsecurity\s{1,3}find-(?:generic|internet)-password\b[^\n]{0,100}\s-w\b|\bgit\s{1,3}credential\s{1,3}fill\b|\bsecret-tool\s{1,3}lookup\b"
     r"|\bgh\s{1,3}auth\s{1,3}token\b"
+    r"|\b(?:curl|wget)\b[^\n]{0,200}//169\.254\.169\.254/[^\n]{0,80}(?:token|credentials)"  # of the cloud's machine
     r"|(?<![\w./-])printenv\b(?!\s{1,3}\w)|(?<![\w./-])env\s{0,3}(?:>|\|\s{0,3}sort)"
 )
 _UPLOADS = lazy(
@@ -148,21 +149,6 @@ def _with_variables(text: str) -> Iterator[tuple[str, str, int, int]]:
 def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield rule, description, start and end of the threats in JavaScript text that no data flow shows."""
     yield from _places(text, _SCRIPT)
-
-
-# Ways of C, C++, C# and Rust to start a program. In Rust, the arguments are calls of their own.
-_STARTED = lazy(
-    r"\b(?:system|_?w?popen|execlp?|Process\s{0,2}\.\s{0,2}Start|ProcessStartInfo|Command\s{0,2}::\s{0,2}new)"
-    r"\s{0,2}\((?:\"(?:[^\"\\]|\\.){0,2000}+\"|[^;\"]){1,1000}+",  # to the end of the statement
-    re.DOTALL,
-)
-
-
-def started_places(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield rule, description, start and end of the threats in commands that C, C++, C# or Rust start."""
-    for match in _STARTED.finditer(text):
-        for rule, what in shell_threats(match.group().replace('\\"', '"')):
-            yield rule, f"runs a command that {what}", match.start(), match.end()
 
 
 def _places(text: str, table: tuple[_Row, ...]) -> Iterator[tuple[str, str, int, int]]:

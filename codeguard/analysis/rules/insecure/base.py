@@ -19,7 +19,7 @@ from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FunctionNode, defaults_of
 
 if TYPE_CHECKING:
     from codeguard.analysis.rules.insecure.flows import FlowRow
@@ -113,15 +113,10 @@ class View:
 
     def _omitted(self, node: ast.Name) -> ast.expr:
         """Return the default of the parameter that a name stands for; the name itself if it stands for none."""
-        function = self.function_of(node)
+        function = self.names.function_of(node)
         if function is None or self.names.values_of(node):
             return node
-        listed = [*function.args.posonlyargs, *function.args.args]
-        pairs = [
-            *zip(reversed(listed), reversed(function.args.defaults), strict=False),
-            *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
-        ]
-        return next((given for item, given in pairs if item.arg == node.id and given is not None), node)
+        return defaults_of(function.args).get(node.id, node)
 
     def behind(self, node: ast.expr, depth: int = 3) -> Iterator[ast.AST]:
         """Yield the nodes of an expression and of what it is made of, at most `_MOST_BEHIND`.
@@ -165,19 +160,11 @@ class View:
         confidence = rule.confidence if confidence is None else confidence
         return Match(rule.id, *self.reading.place(node), reason, severity, confidence)
 
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """Return the parent of a node."""
-        return self.reading.parents.get(node)
-
-    def function_of(self, node: ast.AST) -> FunctionNode | None:
-        """Return the innermost function around a node."""
-        return self.names.function_of(node)
-
     def statement(self, node: ast.AST) -> ast.AST:
         """Return the statement that contains a node."""
         at: ast.AST | None = node
         while at is not None and not isinstance(at, ast.stmt):
-            at = self.parent(at)
+            at = self.reading.parents.get(at)
         return node if at is None else at
 
 

@@ -124,7 +124,7 @@ class FlowRow:
         severity = self._severity(origin, value.built)
         if origin is None or severity is None:
             return None
-        if matcher.occurs(self.unless, view.function_of(node) or view.reading.tree, {}):
+        if matcher.occurs(self.unless, view.names.function_of(node) or view.reading.tree, {}):
             return None
         confidence = _SURE.get(
             self._key(origin, value.built),

@@ -227,7 +227,7 @@ class Matcher:
 
     def _is_text(self, node: ast.AST) -> bool:
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        return is_text and not isinstance(self.view.parent(node), ast.Expr)
+        return is_text and not isinstance(self.view.reading.parents.get(node), ast.Expr)
 
     def _sets(self, pattern: Pattern, node: ast.AST, bound: Bound) -> bool:
         assert isinstance(pattern.node, ast.Assign)
@@ -404,7 +404,7 @@ class Matcher:
 
     def _is_kind(self, kind: str, node: ast.expr) -> bool:
         if kind == "parameter":
-            return isinstance(node, ast.Name) and node.id in parameters_of(self.view.function_of(node))
+            return isinstance(node, ast.Name) and node.id in parameters_of(self.view.names.function_of(node))
         value = self.names.constant(node, ...)
         if kind == "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
@@ -503,12 +503,12 @@ def purposes(view: View, node: ast.AST) -> Iterator[str]:
             yield from (
                 last_name(each) for each in (target.elts if isinstance(target, ast.Tuple) else [target])
             )
-    at = view.parent(node)
+    at = view.reading.parents.get(node)
     while at is not None and at is not statement:
         if isinstance(at, ast.keyword) and at.arg:
             yield at.arg
-        at = view.parent(at)
-    function = view.function_of(node)
+        at = view.reading.parents.get(at)
+    function = view.names.function_of(node)
     if function is not None and (
         isinstance(statement, ast.Return)
         or (function.end_lineno or function.lineno) - function.lineno <= _SHORT_FUNCTION

@@ -86,7 +86,7 @@ class Row:
         bound = None if self.of and not _imports(view, node, self.of) else matcher.matches(pattern, node)
         if bound is None or any(matcher.matches(each, node, bound) is not None for each in self.but):
             return None
-        function = view.function_of(node)
+        function = view.names.function_of(node)
         if self.inside and (function is None or not mentions(function.name, vocabulary(self.inside))):
             return None
         words = vocabulary(self.purpose) if self.purpose else None
@@ -180,7 +180,7 @@ def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
     """Return whether the file uses one of some libraries, and a keyword is not passed to another one."""
     if not view.modules & libraries:
         return False
-    call = view.parent(node) if isinstance(node, ast.keyword) else None
+    call = view.reading.parents.get(node) if isinstance(node, ast.keyword) else None
     root = view.names.called(call).partition(".")[0] if isinstance(call, ast.Call) else ""
     return root not in view.modules or root in libraries
 
@@ -189,13 +189,13 @@ def _is_asked(view: View, node: ast.AST, words: str) -> bool:
     """Return whether a node is in a branch that an option or attribute of some name leads to: `if not self.verify:`."""
     pattern = vocabulary(words)
     child: ast.AST = node
-    at = view.parent(node)
+    at = view.reading.parents.get(node)
     while at is not None and not isinstance(at, _FUNCTIONS):
         if isinstance(at, ast.If | ast.IfExp) and child is not at.test:
-            given = parameters_of(view.function_of(at))
+            given = parameters_of(view.names.function_of(at))
             for part in walk(at.test):
                 name = unqualified_name(part)
                 if (isinstance(part, ast.Attribute) or name in given) and mentions(name, pattern):
                     return True
-        child, at = at, view.parent(at)
+        child, at = at, view.reading.parents.get(at)
     return False
