@@ -103,6 +103,7 @@ class DetectorContext:
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
 IN_TEST = "in_test"  # measurement: the place is in a test function or in what only those use: low in an audit
 MISSING_LINES = "missing_lines"  # measurement: how many ranges of lines are not in the syntax tree
+DIRECT = "direct"  # measurement: an untrusted value is used as it came, or as part of a text
 # Measurement: the rule is mostly wrong at a place of this kind, so that an audit lists the finding with low confidence.
 LESS_SURE = "less_sure"
 
