@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
-from codeguard.analysis.rules.base import DIRECT, LESS_SURE, rules_of
+from codeguard.analysis.rules.base import DIRECT, LESS_SURE, OUTRIGHT, rules_of
 from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT, Finding, is_fact
 from codeguard.corpus.patterns import lazy
 from codeguard.errors import ConfigError
@@ -143,7 +143,7 @@ def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
     """
     result = []
     for item in findings:
-        kind = DIRECT if item.measurements.get(DIRECT) else ""
+        kind = next((name for name in (DIRECT, OUTRIGHT) if item.measurements.get(name)), "")
         confidence = measured_confidence(item.rule, item.severity, kind)
         of_test = item.rule.startswith("insecure.") and _TEST_FILE.fullmatch(item.path) is not None
         if item.measurements.get(LESS_SURE) or of_test:

@@ -11,10 +11,10 @@ one file that means harm comes with so many lines of those packages (`precision.
 as often as the others.
 
 Prints how well the confidence of a rule carries over: each package's findings are graded by the other packages alone.
-A finding of flaws that has a kind, such as `direct` (an untrusted value is used as it came), is judged by itself, as
-`signal.rule@kind`: the mechanism is the same for all rules of a signal, so that ten findings of a kind are enough for
-each, and a rule of which none was judged has the confidence of its kind, `signal@kind`. In test files flaws have low
-confidence and were not judged.
+A finding of flaws that has a kind, `direct` (an untrusted value is used as it came) or `outright` (a check is off in no
+branch), is judged by itself, as `signal.rule@kind`: the mechanism is the same for all rules of a signal, so that ten
+findings of a kind are enough for each, and a rule of which none was judged has the confidence of its kind,
+`signal@kind`. In test files flaws have low confidence and were not judged.
 
 `--write` renews `codeguard/audit/precision.toml`, which the audit reads.
 """
