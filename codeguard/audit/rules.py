@@ -12,8 +12,9 @@ from pathlib import Path
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
-from codeguard.analysis.rules.base import LESS_SURE, rules_of
+from codeguard.analysis.rules.base import DIRECT, LESS_SURE, OUTRIGHT, rules_of
 from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT, Finding, is_fact
+from codeguard.corpus.patterns import lazy
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.signals import AnySignal, load_all
@@ -117,26 +118,35 @@ def _measured() -> Mapping[str, Confidence]:
 
 
 @cache
-def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
+def measured_confidence(rule: str, severity: Severity, kind: str = "") -> Confidence | None:
     """Return the confidence of a rule (`signal.rule`) as measured, low if it was not; None if it states its own.
 
-    Less severe findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines
-    that a change removed.
+    Findings of a `kind` were judged by themselves: of the rule, or else of all rules of its signal. Less severe
+    findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines that a
+    change removed.
     """
     if severity < Severity.MEDIUM or is_fact(rule):
         return None
-    return _measured().get(rule, Confidence.LOW)
+    known = _measured()
+    plain = known.get(rule, Confidence.LOW)
+    return known.get(f"{rule}@{kind}", known.get(f"{rule.partition('.')[0]}@{kind}", plain))
+
+
+# What tests do wrong reaches nobody: they switch off what they do not test, and echo what they sent.
+_TEST_FILE = lazy(r"(?:.*/)?(?:(?:_?tests?|testing)/.*|test_[^/]*|[^/]*_tests?\.py|conftest\.py)")
 
 
 def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings with measured confidence; those that state their own keep it.
 
-    It is low where the detector says that its rule is mostly wrong at such a place.
+    It is low where the detector says that its rule is mostly wrong at such a place, and for insecure code of tests.
     """
     result = []
     for item in findings:
-        confidence = measured_confidence(item.rule, item.severity)
-        if item.measurements.get(LESS_SURE):
+        kind = next((name for name in (DIRECT, OUTRIGHT) if item.measurements.get(name)), "")
+        confidence = measured_confidence(item.rule, item.severity, kind)
+        of_test = item.rule.startswith("insecure.") and _TEST_FILE.fullmatch(item.path) is not None
+        if item.measurements.get(LESS_SURE) or of_test:
             confidence = Confidence.LOW
         result.append(item if confidence is None else replace(item, confidence=confidence))
     return result

@@ -11,6 +11,11 @@ one file that means harm comes with so many lines of those packages (`precision.
 as often as the others.
 
 Prints how well the confidence of a rule carries over: each package's findings are graded by the other packages alone.
+A finding of flaws that has a kind, `direct` (an untrusted value is used as it came) or `outright` (a check is off in no
+branch), is judged by itself, as `signal.rule@kind`: the mechanism is the same for all rules of a signal, so that ten
+findings of a kind are enough for each, and a rule of which none was judged has the confidence of its kind,
+`signal@kind`. In test files flaws have low confidence and were not judged.
+
 `--write` renews `codeguard/audit/precision.toml`, which the audit reads.
 """
 
@@ -60,13 +65,12 @@ class Scale:
 
     def share(self, rule: str, judged: Counts) -> float:
         """Return the estimated share of right findings of a rule."""
-        signal = rule.partition(".")[0]
-        of_signal = [counts for name, counts in judged.items() if name.partition(".")[0] == signal]
+        single = {name: counts for name, counts in judged.items() if "." in name}
         share = 0.0
         for rows, prior in (
-            (judged.values(), 0.0),
-            (of_signal, self.prior),
-            ([judged.get(rule, (0, 0))], self.prior),
+            (single.values(), 0.0),
+            (of_group(rule, judged), self.prior),
+            ([single.get(rule, (0, 0))], self.prior),
         ):
             count, false = (sum(numbers) for numbers in zip((0, 0), *rows, strict=True))
             share = (count - false + prior * share) / (count + prior)
@@ -75,6 +79,8 @@ class Scale:
     def confidence(self, rule: str, judged: Counts) -> Confidence:
         """Return the confidence of a rule by what was judged."""
         signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
+        if "@" in rule:
+            count = sum(number for number, _ in of_group(rule, judged))
         if not count or (count < self.least and not self.intent & {rule, signal}):
             return Confidence.LOW
         share = self.share(rule, judged)
@@ -82,6 +88,18 @@ class Scale:
             return Confidence.HIGH
         enough = self.prose if signal in self.judging_prose else self.medium
         return Confidence.MEDIUM if share >= enough else Confidence.LOW
+
+
+def group_of(rule: str) -> str:
+    """Return what a rule shares its prior with: its signal, or with `@kind` the findings of that kind of its signal."""
+    name, _, kind = rule.partition("@")
+    signal = name.partition(".")[0]
+    return f"{signal}@{kind}" if kind else signal
+
+
+def of_group(rule: str, judged: Counts) -> list[tuple[float, float]]:
+    """Return the counts of the rules of a group."""
+    return [counts for name, counts in judged.items() if "." in name and group_of(name) == group_of(rule)]
 
 
 def precision_table(text: str) -> tuple[Scale, Counts]:
@@ -224,7 +242,11 @@ def combined(
         judged, false = read.get(rule, (0, 0))
         counted = attacks.counted.get(rule, 0)
         intent[rule] = (round(judged + counted + attacks.expected(rule), 1), false + counted)
-    return dict(sorted({**flaws, **intent, **(others or {})}.items()))
+    groups: dict[str, tuple[float, float]] = {}
+    for group in {group_of(rule) for rule in flaws if "@" in rule}:
+        count, false = (sum(numbers) for numbers in zip(*of_group(group, flaws), strict=True))
+        groups[group] = (count, round(false, 1))
+    return dict(sorted({**flaws, **groups, **intent, **(others or {})}.items()))
 
 
 def main_list(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> frozenset[str]:

@@ -35,7 +35,8 @@ def test_the_table_is_what_was_judged_and_what_is_found_of_attacks() -> None:
     scale, judged = precision_table(TABLE.read_text(encoding="utf-8"))
     assert audit_rules._measured() == {rule: scale.confidence(rule, judged) for rule in judged}
     assert judged == combined(judged_packages(), known_attacks(), counterparts())
-    assert set(judged) <= {item.id for item in all_rules()}
+    known = {item.id for item in all_rules()}
+    assert {rule.partition("@")[0] for rule in judged} <= known | {"insecure"}
 
 
 def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
@@ -76,12 +77,14 @@ def test_what_the_ranking_demotes_does_not_follow_what_an_audit_is_sure_of(tmp_p
     query = "SELECT * FROM users WHERE name = '"
     text = f"""from flask import Flask, request
 
+from tidying import tidy
+
 app = Flask("a")
 
 
 @app.get("/x")
 def x():
-    return db.execute("{query}" + request.args["name"] + "'")
+    return db.execute("{query}" + tidy(request.args["name"]) + "'")
 """
     (step, *_) = [
         step

@@ -24,6 +24,7 @@ class Rule:
     `remediation` is one line on what to do; without it, the explanation says so. `bad` and `good` are
     short examples of code that the rule reports and of the same thing done right. `tested` means that tests contain
     what the rule reports to show that something refuses it; an audit rates it as low there.
+    `outright` means that the rule is about a check that is off, which a branch around it makes somebody's choice.
     `special_of` names rules (`signal.rule`) that say less of the same thing: an audit tells one of them where
     both report one place.
     """
@@ -39,6 +40,7 @@ class Rule:
     language: str = "python"  # language of the examples
     remediation: str = ""
     tested: bool = False
+    outright: bool = False
     special_of: tuple[str, ...] = ()
 
     @property
@@ -103,6 +105,8 @@ class DetectorContext:
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
 IN_TEST = "in_test"  # measurement: the place is in a test function or in what only those use: low in an audit
 MISSING_LINES = "missing_lines"  # measurement: how many ranges of lines are not in the syntax tree
+DIRECT = "direct"  # measurement: an untrusted value is used as it came, or as part of a text
+OUTRIGHT = "outright"  # measurement: a check is off whatever anybody chooses
 # Measurement: the rule is mostly wrong at a place of this kind, so that an audit lists the finding with low confidence.
 LESS_SURE = "less_sure"
 

@@ -131,12 +131,13 @@ class View:
                 yield part
                 if far == depth or not isinstance(part, ast.Name | ast.Attribute | ast.Call):
                     continue
-                for value in self._made_of(part):
+                for value in self.made_of(part):
                     if value not in seen and len(waiting) < _MOST_BEHIND:
                         seen.add(value)
                         waiting.append((value, far + 1))
 
-    def _made_of(self, node: ast.Name | ast.Attribute | ast.Call) -> list[ast.expr]:
+    def made_of(self, node: ast.Name | ast.Attribute | ast.Call) -> list[ast.expr]:
+        """Return the values that a name or an attribute is bound to, or that a function of the file returns."""
         if not isinstance(node, ast.Call):
             return self.names.values_of(node)
         called = self.names.definition(self.names.called(node))

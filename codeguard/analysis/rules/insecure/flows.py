@@ -20,10 +20,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.base import DIRECT, Match, Rule
 from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.patterns import (
     Matcher,
@@ -141,7 +141,11 @@ class FlowRow:
         if sure is None or sure.reach < origin.reach:
             severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
             reason += ", by way of a function of another file whose name says that it checks or cleans"
-        return view.match(rule, node, reason, severity, confidence)
+        found = view.match(rule, node, reason, severity, confidence)
+        bare = self.use is Use.SQL and not value.built  # an object, or a whole statement
+        certain = origin.reach is Reach.REMOTE and self.use not in _LIMITED and not bare
+        direct = certain and _is_direct(view, argument, origin)
+        return replace(found, measurements={DIRECT: True}) if direct else found
 
     def _key(self, origin: Origin, built: bool) -> str:
         if origin.tag in self.grades:
@@ -151,6 +155,70 @@ class FlowRow:
 
     def _severity(self, origin: Origin | None, built: bool) -> Severity | None:
         return None if origin is None else self.grades.get(self._key(origin, built))
+
+
+# Calls that hand on what they are given, alone or as part of a text.
+_HANDING_ON = frozenset(
+    {"str", "os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "Path", "dict"}
+)
+_TEXT_METHODS = frozenset({"format", "join", "strip", "encode", "decode", "replace"})
+# Servers refuse line breaks in headers, and a name is mostly one of those that the route allows.
+_LIMITED = frozenset({Use.HEADER, Use.NAME, Use.LOG})
+_MOST_PARTS = 60  # expressions that a value is looked for in
+
+
+def _is_direct(view: View, node: ast.expr | None, origin: Origin) -> bool:
+    """Return whether the value of an origin is in an expression as it came, or as part of a text that is put together.
+
+    What other calls return may have been checked or made harmless in them, or be something else altogether.
+    """
+    source = re.split(r"[\[(]", origin.what, maxsplit=1)[0]
+    function = origin.function
+    if origin.tag != "input" or (function and ("." in source or not getattr(function, "decorator_list", ()))):
+        return (
+            False  # what is registered somewhere gets texts of a request as parameters; others may be objects
+        )
+    waiting, seen = [node] if node is not None else [], set[ast.AST]()
+    for at in waiting:
+        if at in seen or len(seen) > _MOST_PARTS:
+            continue
+        seen.add(at)
+        values = view.names.values_of(at) if isinstance(at, ast.Name) else []
+        name = "" if values else f".{_named(view, _read_from(at)).lstrip(':')}"
+        if source and name.endswith(f".{source}"):
+            return True
+        waiting += values
+        if isinstance(at, ast.Call):
+            method = at.func.attr if isinstance(at.func, ast.Attribute) else ""
+            if view.names.called(at) in _HANDING_ON or method in _TEXT_METHODS:
+                given = at.args[1:] if method == "replace" else at.args
+                waiting += [*given, *(item.value for item in at.keywords)]
+                waiting += [at.func.value] if isinstance(at.func, ast.Attribute) else []
+            else:
+                waiting += view.made_of(at)
+        elif not isinstance(at, ast.Attribute | ast.Compare | ast.Lambda):
+            waiting += [part for part in ast.iter_child_nodes(at) if isinstance(part, ast.expr)]
+    return False
+
+
+def _read_from(node: ast.expr) -> ast.expr:
+    """Return what an expression reads a part of: `request.args` of `request.args["a"]` and `request.args.get("a")`."""
+    while True:
+        if isinstance(node, ast.Subscript | ast.Await):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute) and node.attr in _READERS:
+            node = node.value
+        else:
+            return node
+
+
+def _named(view: View, node: ast.expr) -> str:
+    return view.names.resolve(node) or (node.id if isinstance(node, ast.Name) else "")
+
+
+_READERS = frozenset({"get", "getlist", "get_list", "getfirst", "pop", "split", "strip"})
 
 
 def _names(text: str) -> frozenset[str]:

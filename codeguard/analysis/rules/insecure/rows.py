@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.base import OUTRIGHT, Match, Rule
 from codeguard.analysis.rules.insecure.base import Check, View, mentions, parameters_of, vocabulary
 from codeguard.analysis.rules.insecure.patterns import Matcher, Pattern, names_of, patterns_of, purposes
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -103,7 +103,9 @@ class Row:
             return None
         severity = Severity.LOW if self.asked and _is_asked(view, node, self.asked) else self.severity
         place = next(matcher.settings(node))[1] if isinstance(node, ast.Dict) else node
-        return view.match(rule, place, self.says, severity, self.confidence)
+        found = view.match(rule, place, self.says, severity, self.confidence)
+        outright = rule.outright and not _is_chosen(view, node)
+        return replace(found, measurements={OUTRIGHT: True}) if outright else found
 
 
 Entry = tuple[Check, Row, Pattern]
@@ -183,6 +185,31 @@ def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
     call = view.reading.parents.get(node) if isinstance(node, ast.keyword) else None
     root = view.names.called(call).partition(".")[0] if isinstance(call, ast.Call) else ""
     return root not in view.modules or root in libraries
+
+
+def _is_chosen(view: View, node: ast.AST, *, followed: bool = True) -> bool:
+    """Return whether a node, or a value that it is given by a name, is in a branch of its function."""
+    at = view.parent(node)
+    while at is not None and not isinstance(at, _FUNCTIONS):
+        if isinstance(at, ast.If | ast.IfExp | ast.ExceptHandler) and not _runs_as_program(at):
+            return True
+        at = view.parent(at)
+    given: list[ast.expr] = [item.value for item in node.keywords] if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.Assign | ast.keyword):
+        given = [node.value]
+    values = (value for item in given for value in (item, *view.names.values_of(item)))
+    return followed and any(
+        isinstance(value, ast.IfExp) or _is_branched(view, value, node) for value in values
+    )
+
+
+def _is_branched(view: View, value: ast.expr, node: ast.AST) -> bool:
+    """Return whether a value is given to a name elsewhere than in the statement of a node, in a branch."""
+    return view.statement(value) is not view.statement(node) and _is_chosen(view, value, followed=False)
+
+
+def _runs_as_program(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and any(unqualified_name(part) == "__name__" for part in walk(node.test))
 
 
 def _is_asked(view: View, node: ast.AST, words: str) -> bool:
