@@ -2,25 +2,23 @@
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import CATALOG, DefenseConfig, Settings
-from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
+from codeguard.config import DefenseConfig, Settings
+from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
 from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.store import Hit, Row, VectorStore
+from codeguard.index.store import Hit, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
-from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE
+from codeguard.ranking.search import LEAST_SEARCHED
 
 pytestmark = pytest.mark.ci
 
@@ -156,47 +154,6 @@ def test_a_touched_file_with_the_same_bytes_is_unchanged(corpus: Path, guard: Co
     assert (report.added, report.removed, report.unchanged) == (0, 0, 3)
 
 
-def test_trust_stays_until_it_is_taken_back(corpus: Path, guard: CodeGuard) -> None:
-    assert place(guard.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
-    guard.close()
-    with CodeGuard.open(settings=settings_of(corpus)) as again:
-        assert again.index([corpus]).trusted_before == ("ours",)
-        assert place(again.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
-    with CodeGuard.open(settings=settings_of(corpus), untrust=[corpus / "ours"]) as untrusting:
-        untrusting.index([corpus])
-        assert place(untrusting.query(QUERY), "ours/m.py").trust is Trust.UNLISTED
-
-
-def test_a_required_signature_refuses_what_has_none(corpus: Path) -> None:
-    with open_guard(corpus, require_signature=True) as guard, pytest.raises(ManifestError, match="no signed"):
-        guard.index([corpus])
-
-
-def test_a_signature_required_since_then_refuses_the_unsigned_manifest(
-    corpus: Path, guard: CodeGuard
-) -> None:
-    guard.close()
-    with (
-        open_guard(corpus, require_signature=True) as demanding,
-        pytest.raises(ManifestError, match="not signed"),
-    ):
-        demanding.query(QUERY)
-
-
-def test_a_rewritten_catalog_gains_no_trust(corpus: Path, guard: CodeGuard) -> None:
-    ours = place(guard.query(QUERY), "ours/m.py").chunk
-    guard.close()
-    with sqlite3.connect(corpus.parent / "store" / CATALOG) as catalog:
-        catalog.execute("UPDATE chunks SET text = ? WHERE sha256 = ?", (WRONG, ours.sha256))
-    catalog.close()
-    with open_guard(corpus) as again:
-        for use in (partial(again.query, QUERY), again.workspace.trusted_files):
-            with pytest.raises(
-                StoreError, match=r"text of ours/m\.py was changed .* codeguard index --rebuild"
-            ):
-                use()
-
-
 def test_what_resembles_a_place_is_found_without_the_place_itself(guard: CodeGuard, corpus: Path) -> None:
     line = TRUSTED.splitlines().index("def add(a, b):") + 2
     found = guard.related(corpus / "ours" / "m.py", line)
@@ -214,30 +171,6 @@ def test_a_place_without_code_has_nothing_like_it(
 ) -> None:
     with pytest.raises(NothingToDoError, match=f"{name}:{line}"):
         guard.related(corpus / name, line)
-
-
-class TestTheStoreIsRewritten:
-    """Whoever may write the vector store gains no trust and changes no text."""
-
-    def test_documents_metadata_and_ids(self, guard: CodeGuard, corpus: Path) -> None:
-        before = guard.query(QUERY)
-        store = guard.workspace.vectors
-        wrong, ours = place(before, "theirs/wrong.py"), place(before, "ours/m.py")
-        vector = guard.workspace.embedding.embed([QUERY])
-        store.add([Row(ours.id, WRONG, {"path": "ours/m.py", "trust": "trusted"})], vector)
-        store.add(
-            [Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector
-        )
-        store.add([Row("injected", WRONG, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
-        guard.close()  # what it has compared with the catalog it does not compare again
-        with open_guard(corpus) as opened:
-            after = opened.query(QUERY)
-        assert "injected" not in {item.id for item in after.ranking}
-        assert place(after, "ours/m.py").chunk.text == ours.chunk.text
-        assert place(after, "theirs/wrong.py").convicted
-        assert place(after, "theirs/wrong.py").chunk.text == WRONG
-        assert any("did not write" in line for line in after.warnings)
-        assert any("was rewritten" in line and "ours/m.py" in line for line in after.warnings)
 
 
 def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus: Path) -> None:
@@ -404,30 +337,6 @@ def test_what_only_the_words_find_has_the_distance_of_its_vector(
     found = {item.id: item.distance for item in guard.query(QUERY).ranking}
     assert len(found) > 1
     assert found == pytest.approx({id_: before[id_] for id_ in found}, abs=1e-5)
-
-
-@pytest.mark.parametrize("impossible", [-0.5, 2.5, float("nan")])
-def test_a_distance_that_none_can_have_is_computed_from_the_vector(
-    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch, impossible: float
-) -> None:
-    before = guard.query(QUERY)
-    nearest = VectorStore.nearest
-    monkeypatch.setattr(
-        VectorStore, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
-    )
-    after = guard.query(QUERY)
-    assert NO_COSINE in after.warnings
-    assert NO_COSINE not in before.warnings
-    distances = {item.id: item.distance for item in after.ranking}
-    assert distances == pytest.approx({item.id: item.distance for item in before.ranking}, abs=1e-5)
-
-
-def test_trust_below_an_indexed_folder_outside_the_root(corpus: Path, tmp_path: Path) -> None:
-    elsewhere = settings_of(corpus, root=str(tmp_path / "elsewhere"))
-    with CodeGuard.open(settings=elsewhere, trust=[corpus / "ours"]) as guard:
-        report = guard.index([corpus])
-        assert report.trusted_files == 1
-        assert place(guard.query(QUERY), "corpus/ours/m.py").trust is Trust.TRUSTED
 
 
 def test_a_nested_argument_forgets_no_other_folder_of_its_name(corpus: Path, tmp_path: Path) -> None:
