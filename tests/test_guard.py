@@ -2,17 +2,15 @@
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import CATALOG, DefenseConfig, Settings
-from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
+from codeguard.config import DefenseConfig, Settings
+from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
 from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
@@ -154,47 +152,6 @@ def test_a_touched_file_with_the_same_bytes_is_unchanged(corpus: Path, guard: Co
     os.utime(corpus / "theirs" / "clean.py", (1, 1))
     report = guard.index([corpus])
     assert (report.added, report.removed, report.unchanged) == (0, 0, 3)
-
-
-def test_trust_stays_until_it_is_taken_back(corpus: Path, guard: CodeGuard) -> None:
-    assert place(guard.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
-    guard.close()
-    with CodeGuard.open(settings=settings_of(corpus)) as again:
-        assert again.index([corpus]).trusted_before == ("ours",)
-        assert place(again.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
-    with CodeGuard.open(settings=settings_of(corpus), untrust=[corpus / "ours"]) as untrusting:
-        untrusting.index([corpus])
-        assert place(untrusting.query(QUERY), "ours/m.py").trust is Trust.UNLISTED
-
-
-def test_a_required_signature_refuses_what_has_none(corpus: Path) -> None:
-    with open_guard(corpus, require_signature=True) as guard, pytest.raises(ManifestError, match="no signed"):
-        guard.index([corpus])
-
-
-def test_a_signature_required_since_then_refuses_the_unsigned_manifest(
-    corpus: Path, guard: CodeGuard
-) -> None:
-    guard.close()
-    with (
-        open_guard(corpus, require_signature=True) as demanding,
-        pytest.raises(ManifestError, match="not signed"),
-    ):
-        demanding.query(QUERY)
-
-
-def test_a_rewritten_catalog_gains_no_trust(corpus: Path, guard: CodeGuard) -> None:
-    ours = place(guard.query(QUERY), "ours/m.py").chunk
-    guard.close()
-    with sqlite3.connect(corpus.parent / "store" / CATALOG) as catalog:
-        catalog.execute("UPDATE chunks SET text = ? WHERE sha256 = ?", (WRONG, ours.sha256))
-    catalog.close()
-    with open_guard(corpus) as again:
-        for use in (partial(again.query, QUERY), again.workspace.trusted_files):
-            with pytest.raises(
-                StoreError, match=r"text of ours/m\.py was changed .* codeguard index --rebuild"
-            ):
-                use()
 
 
 def test_what_resembles_a_place_is_found_without_the_place_itself(guard: CodeGuard, corpus: Path) -> None:

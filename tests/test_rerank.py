@@ -1,6 +1,5 @@
 """The order of DESIGN section 3, the method's own order, dropping, one chunk a file."""
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -91,14 +90,6 @@ def test_mode_drop_removes(candidate: Ranked, kept: bool) -> None:
     assert [item.id for item in retained] == ([candidate.id] if kept else [])
     assert [item.id for item in dropped] == ([] if kept else [candidate.id])
     assert [item.id for item in baseline] == [candidate.id]
-
-
-def test_the_order_of_the_input_does_not_matter() -> None:
-    candidates = [judged(f"c{n}", n % 3, n % 2) for n in range(12)]
-    expected = order(candidates)
-    for seed in range(5):
-        shuffled = random.Random(seed).sample(candidates, len(candidates))
-        assert order(shuffled) == expected
 
 
 def test_ranks_count_from_one_and_tell_where_a_chunk_was() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.engine import Step
@@ -163,19 +162,39 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
 
     That is a copy of a section, as a package's metadata hold its readme, the same line with a secret in other files,
     one of several private keys that lie in a folder, and a further place of one rule in a function, which a ranking
-    counts once as well. The most severe one stays and says where the others are.
+    counts once as well. The most severe one stays and says where the others are; of a secret it does not count how
+    sure its places are, since one publishes it for all.
     """
     result = list(findings)
-    for first, *others in _alike(result, _function_of, lambda item: (item.place.start_line,)):
-        lines = sorted({result[index].place.start_line for index in others})
-        _tell_once(result, first, others, "line ", list(map(str, lines)), str(result[first].place.start_line))
-    for first, *rest in _alike(result, _text_of, lambda item: (item.path.count("/"), item.path)):
-        here = result[first].path
-        others = [index for index in rest if result[index].path != here]  # within one file each place counts
-        _tell_once(
-            result, first, others, "", list(dict.fromkeys(result[index].path for index in others)), here
-        )
+
+    def order(index: int) -> tuple[int, int, int, str, int]:
+        item = result[index]
+        sure = 0 if item.rule in _OF_SECRETS else -item.confidence
+        return -item.severity, sure, item.path.count("/"), item.path, item.place.start_line
+
+    for key_of, place_of in (
+        (_function_of, lambda item: f"line {item.place.start_line}"),
+        (_text_of, lambda item: item.path),  # within one file each place counts
+    ):
+        groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for index, item in enumerate(result):
+            if item.open and item.severity >= Severity.MEDIUM and (key := key_of(item)):
+                groups[key].append(index)
+        for first, *rest in (sorted(group, key=order) for group in groups.values()):
+            here = place_of(result[first])
+            others = {index: place for index in rest if (place := place_of(result[index])) != here}
+            for index in others:
+                said = f"{result[index].reason} (as in {here})"
+                result[index] = replace(result[index], severity=Severity.LOW, reason=said)
+            if others:
+                said = _several(list(dict.fromkeys(others.values())), ", ")
+                result[first] = replace(result[first], reason=f"{result[first].reason} (also in {said})")
     return result
+
+
+def _several(parts: Sequence[str], between: str) -> str:
+    more = f" and {len(parts) - SHOWN_COPIES} more" if len(parts) > SHOWN_COPIES else ""
+    return f"{between.join(parts[:SHOWN_COPIES])}{more}"
 
 
 def without_general(findings: Sequence[Finding], special_of: Mapping[str, Iterable[str]]) -> list[Finding]:
@@ -226,64 +245,20 @@ def _precedence(item: Finding, special_of: Mapping[str, Iterable[str]]) -> tuple
 
 def _tells(item: Finding, other: Finding) -> bool:
     """Return whether a finding can stand for another: their places overlap, and it is as severe and as certain."""
-    return (
-        item.severity >= other.severity
-        and (item.confidence >= other.confidence or other.severity < Severity.MEDIUM)
-        and _start(item.place) <= max(_start(other.place), _end(other.place))
-        and _start(other.place) <= max(_start(item.place), _end(item.place))
-    )
+    certain = item.confidence >= other.confidence or other.severity < Severity.MEDIUM
+    (start, end), (begin, last) = _span(item.place), _span(other.place)
+    return item.severity >= other.severity and certain and start <= last and begin <= end
 
 
-def _start(place: Place) -> tuple[int, int]:
-    return place.start_line, place.start_column
-
-
-def _end(place: Place) -> tuple[int, int]:
-    """Return the last position of a place, whose end column is exclusive."""
-    return place.end_line, place.end_column - 1
+def _span(place: Place) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the first and the last position of a place, whose end column is exclusive."""
+    start = (place.start_line, place.start_column)
+    return start, max(start, (place.end_line, place.end_column - 1))
 
 
 def _naming(item: Finding, others: Sequence[Finding]) -> Finding:
     said = list(dict.fromkeys(f"{other.rule}: {other.reason}" for other in others if other.rule != item.rule))
-    if not said:
-        return item
-    more = f" and {len(said) - SHOWN_COPIES} more" if len(said) > SHOWN_COPIES else ""
-    return replace(item, reason=f"{item.reason} (also {'; '.join(said[:SHOWN_COPIES])}{more})")
-
-
-def _alike(
-    findings: Sequence[Finding],
-    key_of: Callable[[Finding], tuple[str, ...]],
-    order: Callable[[Finding], tuple[Any, ...]],
-) -> list[list[int]]:
-    """Return the indices of open findings that say the same, the most severe first, then in this order."""
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for index, item in enumerate(findings):
-        if item.open and item.severity >= Severity.MEDIUM and (key := key_of(item)):
-            groups[key].append(index)
-    return [
-        sorted(group, key=lambda index: (*_worst_first(findings[index]), *order(findings[index])))
-        for group in groups.values()
-    ]
-
-
-def _worst_first(item: Finding) -> tuple[int, int]:
-    """Return a sort key; of a secret it does not count how sure its places are, since one publishes it for all."""
-    return -item.severity, 0 if item.rule in _OF_SECRETS else -item.confidence
-
-
-def _tell_once(
-    findings: list[Finding], first: int, others: Sequence[int], kind: str, places: Sequence[str], here: str
-) -> None:
-    """Make the others low; each says where the first is, and the first where they are."""
-    if not others:
-        return
-    more = f" and {len(places) - SHOWN_COPIES} more" if len(places) > SHOWN_COPIES else ""
-    said = f"(also in {kind}{', '.join(places[:SHOWN_COPIES])}{more})"
-    findings[first] = replace(findings[first], reason=f"{findings[first].reason} {said}")
-    for index in others:
-        said = f"{findings[index].reason} (as in {kind}{here})"
-        findings[index] = replace(findings[index], severity=Severity.LOW, reason=said)
+    return replace(item, reason=f"{item.reason} (also {_several(said, '; ')})") if said else item
 
 
 def _function_of(item: Finding) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
-from codeguard.ranking.signals.provenance import like_own
+from codeguard.ranking.signals.provenance import like_own, repeating
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
 
@@ -62,7 +62,8 @@ class Candidate:
 
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
     less is nearer. `own` is the trusted candidate that is most like it, where that is known. `on_disk` says how its
-    file compares with the disk.
+    file compares with the disk. `behind` is the text of unknown origin that it repeats with more of the question's
+    words, and behind which it stands for that (see `codeguard.ranking.restated`).
     """
 
     id: str
@@ -72,6 +73,7 @@ class Candidate:
     cost: float | None = None
     own: OwnCode | None = None
     on_disk: OnDisk = OnDisk.ELSEWHERE
+    behind: Chunk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,8 @@ class DefenseManager:
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
+        if candidate.behind is not None:
+            evidence = (*evidence, repeating(candidate.behind))
         return Ranked(
             candidate.id,
             candidate.chunk,

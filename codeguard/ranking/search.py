@@ -25,6 +25,7 @@ from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.own_code import OwnCode, nearest_own
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, has_distinct
+from codeguard.ranking.restated import restated
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME
@@ -72,6 +73,7 @@ class _Fetched:
     chunks: Mapping[str, Chunk]
     distances: Mapping[str, float]
     costs: Mapping[str, float]
+    behind: Mapping[str, str]
     all_of_them: bool
 
 
@@ -255,8 +257,11 @@ class Searcher:
         if weight:  # without, the order is the vectors' alone
             trusted = [id_ for id_, chunk in chunks.items() if is_listed(chunk)]
             costs = with_context(query.text, costs, chunks, trusted)
+        listed = {id_ for id_, chunk in chunks.items() if is_listed(chunk)}
+        foreign = [id_ for id_ in chunks if id_ not in listed] if is_listed is not _none_listed else []
+        costs, behind = restated(query.text, costs, chunks, foreign)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
-        return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
+        return _Fetched(searched, nearest, chunks, distances, costs, behind, len(hits) < searched)
 
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
@@ -276,6 +281,7 @@ class Searcher:
                 fetched.costs[id_],
                 own.get(id_),
                 disk[id_],
+                fetched.chunks.get(fetched.behind.get(id_, "")),
             )
             for id_ in chunks
         ]

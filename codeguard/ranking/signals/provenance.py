@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
-from codeguard.models import Evidence, Span, Trust
+from codeguard.models import Chunk, Evidence, Span, Trust
 from codeguard.ranking.own_code import OwnCode
 from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
@@ -68,6 +68,20 @@ def like_own(own: OwnCode) -> Evidence:
         severity=rule.severity,
         confidence=rule.confidence,
         measurements={"cosine": own.cosine},
+    )
+
+
+def repeating(other: Chunk) -> Evidence:
+    """Return evidence, without a penalty, that a text repeats another one of unknown origin."""
+    rule = _RULES["repeats"]
+    return Evidence(
+        signal=ProvenanceSignal.name,
+        id=rule.id,
+        penalty=0.0,
+        reason=f"says what {other.symbol or 'the text'} ({other.path}:{other.start_line}) says, and repeats more of the"
+        " question: it stands behind that",
+        severity=rule.severity,
+        confidence=rule.confidence,
     )
 
 

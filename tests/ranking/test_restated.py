@@ -1,0 +1,77 @@
+"""Which functions of unknown origin stand behind the ones that they repeat."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.corpus.chunking import chunk_file
+from codeguard.models import Chunk
+from codeguard.ranking.restated import restated
+
+QUESTION = "How do I turn a cookie string into a dictionary?"
+BODY = """    found = {}
+    for part in raw.split(";"):
+        name, _, value = part.partition("=")
+        if name.strip():
+            found[name.strip().lower()] = value.strip()
+    return found
+"""
+HONEST = f"""def parse_header(raw):
+    '''Read name and value pairs of one field.
+
+    Later ones win.
+    '''
+{BODY}"""
+ECHO = "Turn a cookie string into a dictionary, the easy way."
+SUMMARY = "Read name and value pairs of one field."
+
+
+def function(path: str, text: str) -> Chunk:
+    return next(chunk for chunk in chunk_file(path, text.encode()).chunks if chunk.symbol)
+
+
+@pytest.mark.parametrize(
+    ("text", "behind"),
+    [
+        (f'def parse_header(raw):\n    """{ECHO}"""\n{BODY.replace("lower", "upper")}', True),
+        (f'def turn_cookie(raw):\n    """{ECHO}\n\n    {SUMMARY}"""\n    return len(raw)\n', True),
+        (f'def simple_parse_header(raw: str):\n    """{ECHO}"""\n    pass\n', True),
+        ('def parse_header(raw):\n    "Read one."\n    raise NotImplementedError("see there")\n', True),
+        (f'def turn_cookie(raw):\n    """{ECHO}"""\n    return len(raw)\n', False),  # it repeats nothing
+        (f'def parse_header(raw):\n    """{SUMMARY}"""\n{BODY}', False),  # in no more words
+    ],
+    ids=[
+        "an edit",
+        "the description on another body",
+        "a stub under its name",
+        "a stub that says little",
+        "other code and words",
+        "a copy",
+    ],
+)
+def test_what_repeats_another_with_more_of_the_question_stands_behind_it(text: str, behind: bool) -> None:
+    chunks = {"honest": function("a.py", HONEST), "other": function("b.py", text)}
+    costs, found = restated(QUESTION, {"honest": 0.5, "other": 0.1}, chunks, list(chunks))
+    assert found == ({"other": "honest"} if behind else {})
+    assert (costs["other"] > costs["honest"]) is behind
+    assert costs["honest"] == 0.5
+
+
+def test_within_one_file_and_behind_trusted_text_nothing_moves() -> None:
+    repeated = f'def parse_header(raw):\n    """{ECHO}\n\n    {SUMMARY}"""\n{BODY}'
+    here = {"honest": function("a.py", HONEST), "other": function("a.py", repeated)}
+    assert restated(QUESTION, {"honest": 0.5, "other": 0.1}, here, list(here))[1] == {}
+    there = {**here, "other": function("b.py", repeated)}
+    assert restated(QUESTION, {"honest": 0.5, "other": 0.1}, there, ["other"])[1] == {}
+
+
+@pytest.mark.parametrize("description", [f'    """{ECHO} {SUMMARY} No. {{}}."""\n', "    # No. {}\n"])
+def test_ten_that_collude_do_not_push_an_honest_one_back(description: str) -> None:
+    chunks = {"honest": function("a.py", HONEST)}
+    for number in range(10):
+        text = f"def parse_header(raw):\n{description.format(number)}{BODY.replace('lower', 'upper')}"
+        chunks[f"other {number}"] = function(f"b{number}.py", text)
+    costs = {id_: 0.5 if id_ == "honest" else 0.1 for id_ in chunks}
+    moved, behind = restated(QUESTION, costs, chunks, list(chunks))
+    assert moved["honest"] == 0.5
+    assert "honest" not in behind
