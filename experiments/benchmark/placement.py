@@ -185,16 +185,25 @@ class _Placing:
 
     def _decoy(self, like: _Like) -> Draft:
         """Return an honest file of one function, described as poison is, that is like a poisoned one."""
-        some = self._rng.sample(self._other, min(SEEN, len(self._other)))
-        some.sort(key=lambda item: _excess(len(item.source), like.body))
+        heads = {
+            item: self._imports_of(item)
+            for item in self._rng.sample(self._other, min(SEEN, len(self._other)))
+        }
+        some = sorted(
+            heads, key=lambda item: (len(heads[item]) > like.heads, _excess(len(item.source), like.body))
+        )
         bodies = {item: self._dressed(item.source, like) for item in some[:DRESSED]}
         function = min(bodies, key=lambda item: _apart(bodies[item], like))
-        used = set(re.findall(r"\w+", function.source))
-        head, _ = parts_of(self._corpus.texts[function.path])
-        head = [line for line in head if used & set(re.findall(r"\w+", line)) - {"import", "from"}]
+        head = heads[function]
         more = [line for name in MODULES if (line := f"import {name}") not in head]
         head += self._rng.sample(more, max(0, min(like.heads - len(head), len(more))))
         return Draft("honest", "\n".join([*head, "", "", bodies[function], ""]))
+
+    def _imports_of(self, function: Function) -> list[str]:
+        """Return the imports of its file that a function uses."""
+        used = set(re.findall(r"\w+", function.source)) - {"import", "from"}
+        head, _ = parts_of(self._corpus.texts[function.path])
+        return [line for line in head if used & set(re.findall(r"\w+", line))]
 
     def _hosted(self, draft: Draft, proof: Mapping[str, str], like: _Like, answers: set[str]) -> Poisoned:
         """Return a loose file with the draft in the place of one of its functions."""
