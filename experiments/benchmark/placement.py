@@ -190,7 +190,7 @@ class _Placing:
             for item in self._rng.sample(self._other, min(SEEN, len(self._other)))
         }
         some = sorted(
-            heads, key=lambda item: (len(heads[item]) > like.heads, _excess(len(item.source), like.body))
+            heads, key=lambda item: (_unfit(item, heads[item], like), _excess(len(item.source), like.body))
         )
         bodies = {item: self._dressed(item.source, like) for item in some[:DRESSED]}
         function = min(bodies, key=lambda item: _apart(bodies[item], like))
@@ -426,6 +426,11 @@ def _like(source: str, draft: Draft) -> _Like:
         max(map(len, lines)),
         draft.variant == "inside",
     )
+
+
+def _unfit(function: Function, head: Sequence[str], like: _Like) -> int:
+    """Return in how many ways a function exceeds what nothing added to it can undo."""
+    return (len(head) > like.heads) + (max(map(len, function.source.split("\n"))) > like.longest)
 
 
 def _excess(length: int, wanted: int) -> int:
