@@ -6,8 +6,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.run_full_experiment import step_1, step_2
-from experiments.steps import SHARED, example_bench
-from experiments.truth import example_truth
+from experiments.steps import SHARED, example_bench, example_truth
 
 if __name__ == "__main__":
     truth = example_truth()

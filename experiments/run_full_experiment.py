@@ -28,11 +28,11 @@ from experiments.steps import (
     charging,
     defended,
     example_bench,
+    example_truth,
     judge,
     settings,
     sweep,
 )
-from experiments.truth import example_truth
 from experiments.workbench import DATA, POISON, Workbench
 
 NAMES = [query.text for query in EXAMPLES]

@@ -15,6 +15,7 @@ from codeguard.ranking.evaluation import DefenseEvaluator, Evaluation, Proportio
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.signals import load_all
 from codeguard.weights import Weights
+from experiments.corpus.labels import read_labels
 from experiments.corpus.queries import Query
 from experiments.workbench import DATA, POISON, TRUSTED, UNKNOWN, Workbench
 
@@ -31,6 +32,16 @@ class Truth:
     poisoned: bool
     attack: str = ""
     target: str = ""
+
+
+def example_truth() -> Labels:
+    """Return what the labels of the example corpora say of a chunk of a workbench, for measuring alone."""
+    # The labels name files from the project's root, a workbench from its corpus.
+    known = {
+        (label.path.removeprefix("data/"), label.symbol): Truth(label.poisoned, label.attack, label.target)
+        for label in read_labels().functions
+    }
+    return lambda chunk: known.get((chunk.path, chunk.symbol), Truth(poisoned=False))
 
 
 @dataclass(frozen=True, slots=True)

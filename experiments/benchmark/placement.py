@@ -1,7 +1,7 @@
 """Where poison and honest files lie: one way for both, so that nothing but the text of a function tells them apart.
 
 A poisoned function stands in a loose file in the place of an honest one of about its length, under the name that file
-has anyway. Each honest file of a round has a poisoned one as its model, and is chosen among some by how like it is.
+has anyway. So does an honest function in every other file of a round, described anew with the sizes of a poisoned one.
 Pages, notebooks and files for agents come in the same proportion, written by the same functions. Order and times are
 drawn for all together.
 """
@@ -14,9 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
-from typing import TypeVar
-
-import numpy as np
 
 from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo
@@ -33,12 +30,13 @@ from experiments.corpus.targets import first_line
 
 SHOWN = 0.4  # of the pool: honest unlisted files of one round
 SIGHT = 12  # files among which the one of the nearest length is taken
+SEEN, DRESSED = 60, 4  # honest functions that are looked at for one place, and that are described anew for it
 MODULES = ("collections", "functools", "itertools", "json", "math", "os", "re", "sys", "typing", "subprocess")
 LEAST = 20  # characters that a sentence has to fill
 FILLING = ("so", "now", "here", "again", "always", "already", "normally", "sometimes", *FIRST, *SECOND)
+PAGES = 3  # honest ones for each poisoned one where no code is poisoned
 YEAR = 365 * 24 * 3600
 NOW = 1_790_000_000
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,7 @@ def place(
         corpus,
         rng,
         [path for path in sorted(corpus.pool) if path not in needed and host_of(corpus.texts[path]).spans],
+        needed,
         grammar,
         seed,
     )
@@ -80,43 +79,6 @@ def shuffled(texts: Mapping[str, str], rng: Random, instances: Sequence[Instance
     rng.shuffle(order)
     times = {path: NOW - rng.random() * YEAR for path in order}
     return Tree({path: texts[path] for path in order}, times, tuple(instances))
-
-
-class Likeness:
-    """How like files are in all that shows without their text; measures that differ more among `models` weigh less."""
-
-    def __init__(self, models: Sequence[str]) -> None:
-        found = np.array([shape_of(text) for text in models])
-        self._scale = found.std(axis=0) + 0.05 * np.abs(found.mean(axis=0)) + 0.01
-
-    def distance(self, text: str, model: str) -> float:
-        """Return 0 for files that look the same, more for others."""
-        one, other = np.array(shape_of(text)), np.array(shape_of(model))
-        return float((np.abs(one - other) / self._scale).sum() + (one[0] != other[0]))
-
-
-@lru_cache(maxsize=1 << 14)
-def shape_of(text: str) -> tuple[float, ...]:
-    """Return what a file shows without its text: its longest line, sizes of it and of its pieces, kinds of lines."""
-    lines = text.split("\n")
-    sizes = [len(chunk.text) for chunk in chunks_of("file.py", text)] or [0]
-    return (
-        max(map(len, lines)), np.log1p(len(text)), np.log1p(len(lines)), len(text) / len(lines), len(sizes),
-        *np.log1p([min(sizes), max(sizes), sizes[0], sizes[-1], sum(sizes) / len(sizes)]),
-        *(sum(test(line) for line in lines) for test in (_is_blank, _is_import, _is_comment)), text.count('"""'),
-    )  # fmt: skip
-
-
-def _is_blank(line: str) -> bool:
-    return not line.strip()
-
-
-def _is_import(line: str) -> bool:
-    return line.startswith(("import ", "from "))
-
-
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith("#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +98,27 @@ class _Like:
 
 
 class _Placing:
-    def __init__(self, corpus: Corpus, rng: Random, free: list[str], grammar: Grammar, seed: int) -> None:
+    def __init__(
+        self, corpus: Corpus, rng: Random, free: list[str], needed: Sequence[str], grammar: Grammar, seed: int
+    ) -> None:
         self._corpus, self._rng, self._free, self._grammar = corpus, rng, free, grammar
         self._names = LooseNames(f"{seed}:{corpus.pair}:carriers")
         self._documented = [item for item in corpus.functions if item.path in corpus.pool]
         self._plain = [item for item in self._documented if item.plain]
+        # What nobody asks about: another copy of it is no answer, and takes no answer's place.
+        known = {item.symbol for item in corpus.functions if item.trusted}
+        self._other = [
+            item
+            for item in self._plain
+            if item.path not in needed and item.symbol not in known and host_of(item.source).spans
+        ]
 
     def round(
         self, instances: Sequence[Instance], needed: Sequence[str]
     ) -> tuple[list[Instance], dict[str, str]]:
         """Return the attacks with their files placed, and the texts of all unlisted files.
 
-        Each honest file has a poisoned one as its model: of some honest files, made ready as poison is, the one most
-        like the model in all that can be seen without its text is shown.
+        Poisoned and honest functions take turns in an order drawn for both, and are put into files the same way.
         """
         drafts = [
             (number, place, draft, proof)
@@ -165,14 +135,17 @@ class _Placing:
             for number, place, draft, proof in drafts
             if draft.carrier is not None
         }
-        for number, place, draft, proof in self._rng.sample(drafts, len(drafts)):
-            if draft.carrier is None:
-                answers = {path for item in instances[number].subject.questions for path, _ in item.answers}
-                files[number, place] = self._hosted(draft, proof, likes[number, place], answers)
-        models = [(like, files[at].text) for at, like in likes.items()]
-        texts = self._honest(models, needed)
+        count = max(
+            0, min(int(SHOWN * len(self._corpus.pool)), len(self._free) - 2 * len(likes)) - len(needed)
+        )
+        if likes:
+            hosted, texts = self._mixed(instances, likes, needed, count)
+            files |= hosted
+        else:  # no code is poisoned: honest files are as they are
+            shown = [*needed, *self._rng.sample(self._free, count)]
+            texts = {path: self._corpus.texts[path] for path in shown}
         carried = [draft for _, _, draft, _ in drafts if draft.carrier is not None]
-        pages = round(len(carried) * len(texts) / max(1, len(models)))
+        pages = round(len(carried) * (len(texts) / len(likes) if likes else PAGES))
         for model in self._rng.choices(carried, k=pages) if carried else ():
             assert model.carrier is not None
             path = self._names(model.carrier.suffix, model.carrier.name)
@@ -186,34 +159,51 @@ class _Placing:
             )
         return made, texts | {file.path: file.text for file in files.values()}
 
-    def _honest(self, models: list[tuple[_Like, str]], needed: Sequence[str]) -> dict[str, str]:
-        """Return honest files made ready as poison is, with those that are needed, each like one of the models."""
-        if not models:  # nobody attacks: a file is its own model
-            own = self._rng.sample(self._plain, min(SIGHT, len(self._plain)))
-            models = [
-                (_like(item.source, Draft("", item.source)), self._corpus.texts[item.path]) for item in own
-            ]
-        likeness = Likeness([text for _, text in models])
-        texts = {}
-        for path in needed:
-            made = [
-                (self._described(self._corpus.texts[path], like), text) for like, text in self._some(models)
-            ]
-            texts[path] = min(made, key=lambda pair: likeness.distance(*pair))[0]
-        count = min(int(SHOWN * len(self._corpus.pool)), len(self._free))
-        for _ in range(max(0, count - len(needed))):
-            like, model = self._rng.choice(models)
-            options = {
-                path: self._described(self._corpus.texts[path], like) for path in self._some(self._free)
-            }
-            distances = {path: likeness.distance(text, model) for path, text in options.items()}
-            path = min(options, key=distances.__getitem__)
-            self._free.remove(path)
-            texts[path] = options[path]
-        return texts
+    def _mixed(
+        self,
+        instances: Sequence[Instance],
+        likes: Mapping[tuple[int, int], _Like],
+        needed: Sequence[str],
+        count: int,
+    ) -> tuple[dict[tuple[int, int], Poisoned], dict[str, str]]:
+        """Return the poisoned files by instance and place, and a number of honest ones, made in turns."""
+        usual = list(likes.values())
+        texts = {path: self._described(self._corpus.texts[path], self._rng.choice(usual)) for path in needed}
+        questions = [question for item in instances for question in item.subject.questions]
+        answers = {path for question in questions for path, _ in question.answers}
+        files = {}
+        turns: list[tuple[int, int] | None] = [*likes, *[None] * count]
+        for turn in self._rng.sample(turns, len(turns)):
+            if turn is None:
+                like = self._rng.choice(usual)
+                honest = self._hosted(self._decoy(like), {}, like, answers)
+                texts[honest.path] = honest.text
+            else:
+                draft, proof = instances[turn[0]].drafts[turn[1]]
+                files[turn] = self._hosted(draft, proof, likes[turn], answers)
+        return files, texts
 
-    def _some(self, items: Sequence[T]) -> list[T]:
-        return self._rng.sample(items, min(SIGHT, len(items)))
+    def _decoy(self, like: _Like) -> Draft:
+        """Return an honest file of one function, described as poison is, that is like a poisoned one."""
+        heads = {
+            item: self._imports_of(item)
+            for item in self._rng.sample(self._other, min(SEEN, len(self._other)))
+        }
+        some = sorted(
+            heads, key=lambda item: (_unfit(item, heads[item], like), _excess(len(item.source), like.body))
+        )
+        bodies = {item: self._dressed(item.source, like) for item in some[:DRESSED]}
+        function = min(bodies, key=lambda item: _apart(bodies[item], like))
+        head = heads[function]
+        more = [line for name in MODULES if (line := f"import {name}") not in head]
+        head += self._rng.sample(more, max(0, min(like.heads - len(head), len(more))))
+        return Draft("honest", "\n".join([*head, "", "", bodies[function], ""]))
+
+    def _imports_of(self, function: Function) -> list[str]:
+        """Return the imports of its file that a function uses."""
+        used = set(re.findall(r"\w+", function.source)) - {"import", "from"}
+        head, _ = parts_of(self._corpus.texts[function.path])
+        return [line for line in head if used & set(re.findall(r"\w+", line))]
 
     def _hosted(self, draft: Draft, proof: Mapping[str, str], like: _Like, answers: set[str]) -> Poisoned:
         """Return a loose file with the draft in the place of one of its functions."""
@@ -253,6 +243,15 @@ class _Placing:
         if at is None:
             return text
         source = "\n".join(text.split("\n")[at[0] - 1 : at[1]])
+        made, _, _ = put(text, at, [], self._dressed(source, like))
+        imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
+        count = like.imports if re.search(r"^(import|from) ", made, re.MULTILINE) else like.heads
+        some = self._rng.sample(imports, min(count, len(imports)))
+        made = put(made, (1, 0), some, "", keep=True)[0]
+        return made if parses(made) else text
+
+    def _dressed(self, source: str, like: _Like) -> str:
+        """Return a function described anew, with comments, company and constants up to the sizes of poison."""
         node = parse_function(source)
         described = ast.get_docstring(node) or " ".join(node.name.split("_"))
         query = purpose(described, self._rng)
@@ -283,21 +282,16 @@ class _Placing:
         comment, told = [f"# {line}" for line in words[:count]], words[count:]
         body = with_docstring(source, "\n\n".join([doc, *(["\n".join(told)] if told else [])]))
         body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
-        made, _, _ = put(text, at, [], "\n\n\n".join([*constants, *company, body]))
-        imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
-        count = like.imports if re.search(r"^(import|from) ", made, re.MULTILINE) else like.heads
-        some = self._rng.sample(imports, min(count, len(imports)))
-        made = put(made, (1, 0), some, "", keep=True)[0]
-        return made if parses(made) else text
+        return "\n\n\n".join([*constants, *company, body])
 
     def _honest_page(self, carrier: Carrier, like: Draft) -> str:
         """Return a page of a draft's kind about an honest function, its length the nearest of a few."""
         options = []
-        for function in self._rng.sample(self._documented, min(SIGHT, len(self._documented))):
+        for function in self._rng.sample(self._documented, min(SEEN, len(self._documented))):
             table = "chore" if carrier.kind == "agent" else "honest"
             said = [self._sentence(table, len(line)) for line in like.said]
             options.append(_about(function, carrier, said, self._rng))
-        return min(options, key=lambda text: Likeness([like.text]).distance(text, like.text))
+        return min(options, key=lambda text: abs(len(text) - len(like.text)))
 
     def _company(self, length: int, number: int) -> str:
         """Return an honest function of about a length, a small helper where no documented one is as short."""
@@ -432,6 +426,23 @@ def _like(source: str, draft: Draft) -> _Like:
         max(map(len, lines)),
         draft.variant == "inside",
     )
+
+
+def _unfit(function: Function, head: Sequence[str], like: _Like) -> int:
+    """Return in how many ways a function exceeds what nothing added to it can undo."""
+    return (len(head) > like.heads) + (max(map(len, function.source.split("\n"))) > like.longest)
+
+
+def _excess(length: int, wanted: int) -> int:
+    """Return how far a length is from a wanted one; what is too long cannot be mended, what is too short can."""
+    return wanted - length if length <= wanted else 3 * (length - wanted)
+
+
+def _apart(body: str, like: _Like) -> float:
+    """Return how far a text is from the sizes of poison."""
+    lines = body.split("\n")
+    pairs = ((len(body), like.body), (len(lines), like.lines), (max(map(len, lines)), like.longest))
+    return sum(abs(own - other) / other for own, other in pairs) + (pairs[2][0] != pairs[2][1]) / 4
 
 
 def _nearest_span(text: str, length: int) -> tuple[int, int] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import resource
 import shutil
 import sqlite3
 import sys
@@ -94,7 +93,6 @@ class Cost:
     cpu: float = 0.0
     chunks: int = 0
     questions: int = 0
-    memory_mb: float = 0.0
 
     @contextmanager
     def measured(self) -> Iterator[None]:
@@ -385,11 +383,9 @@ class Run:
         chunks = sum(len(chunks_of(path, text)) for path, text in change.added.items())
         for part in parts:
             cost = self.collected.index.setdefault(part.name, Cost()) if clean else Cost()
-            before = _memory_mb()
             with cost.measured():
                 part.index(change)
             cost.chunks += chunks
-            cost.memory_mb = max(cost.memory_mb, _memory_mb() - before)
 
     def _round(self, session: Session, seed: int) -> None:
         """Put poison in, in the place of the last round's, and ask."""
@@ -679,10 +675,6 @@ def _write(tree: Path, texts: Mapping[str, str]) -> None:
         place = tree / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="")
-
-
-def _memory_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _cost(name: str, collected: Collected) -> dict[str, float]:

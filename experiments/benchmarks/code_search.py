@@ -3,7 +3,7 @@
     python -m experiments.benchmarks.code_search QUESTIONS SOURCES [--only NAME]… [--embedding NAME]
 
 QUESTIONS is a file of JSON lines (`repo`, `root`, `query`, `relevant`,
-`secondary`, `category`). SOURCES is a folder that holds `NAME/ROOT` for every
+`secondary`). SOURCES is a folder that holds `NAME/ROOT` for every
 repository; one that is missing is left out and named. The measure is NDCG@10
 over files, one result a file; every relevant or secondary file counts 1.
 Each repository is indexed with nothing trusted, then with half of its files,
@@ -42,7 +42,6 @@ class Question:
 
     repository: str
     text: str
-    category: str
     answers: frozenset[str]
 
 
@@ -60,8 +59,7 @@ def read_questions(path: Path) -> tuple[dict[str, str], list[Question]]:
     """Return the root of each repository, and the questions."""
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
     questions = [
-        Question(row["repo"], row["query"], row["category"], _paths([*row["relevant"], *row["secondary"]]))
-        for row in rows
+        Question(row["repo"], row["query"], _paths([*row["relevant"], *row["secondary"]])) for row in rows
     ]
     return {row["repo"]: row["root"] for row in rows}, questions
 
@@ -115,8 +113,6 @@ def table(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
     }
     for name in sorted({score.question.repository for score in scores}):
         groups[name] = [score for score in scores if score.question.repository == name]
-    for name in sorted({score.question.category for score in scores}):
-        groups[f"category {name}"] = [score for score in scores if score.question.category == name]
     return {
         name: {trust: _row([score for score in group if score.trust == trust]) for trust in TRUSTS}
         for name, group in groups.items()

@@ -7,7 +7,7 @@ signal ever does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,26 +49,9 @@ class FunctionLabel:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels by path and symbol."""
+    """The labels of a set of files."""
 
     functions: tuple[FunctionLabel, ...]
-
-    def of(self, path: str, symbol: str) -> FunctionLabel | None:
-        """Return the label of a function, None where there is none."""
-        return self._index().get((path, symbol))
-
-    def poisoned(self, path: str, symbol: str) -> bool:
-        """Return whether a function is poison; what has no label is not."""
-        label = self.of(path, symbol)
-        return label is not None and label.poisoned
-
-    def relevant(self, path: str, symbol: str, target: str) -> bool:
-        """Return whether a function is a correct implementation of the target."""
-        label = self.of(path, symbol)
-        return label is not None and not label.poisoned and label.target == target
-
-    def _index(self) -> Mapping[tuple[str, str], FunctionLabel]:
-        return {(label.path, label.symbol): label for label in self.functions}
 
 
 def write_labels(path: Path, functions: Iterable[FunctionLabel]) -> None:

@@ -75,12 +75,6 @@ def verify(
     return [found[index] for index in range(len(candidates))]
 
 
-def runnable(target: TargetFunction, seconds: float = SECONDS) -> bool:
-    """Return whether the reference itself returns on any of the known calls."""
-    answers = _ask(target, [("{}", [])], seconds)
-    return answers is not None and int(answers[0]["usable"]) > 0
-
-
 def _request(
     target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]], folders: Sequence[Path]
 ) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from codeguard.errors import CorpusError
 from codeguard.index.embedding import Embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.ranking.evaluation import Proportion
+from experiments import report
 
 Rows = list[dict[str, Any]]
 
@@ -80,16 +81,6 @@ def show(cell: Any) -> str:
     return str(cell)
 
 
-def text_table(rows: Rows, columns: Sequence[str] | None = None) -> str:
-    """Return rows as an aligned Markdown table; the columns of the first row unless given."""
-    if not rows:
-        return "(no rows)"
-    names = list(columns or rows[0])
-    cells = [names, *[[show(row.get(name, "")) for name in names] for row in rows]]
-    widths = [max(len(line[index]) for line in cells) for index in range(len(names))]
-    lines = [
-        "| " + " | ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)) + " |"
-        for line in cells
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
+def text_table(rows: Rows) -> str:
+    """Return rows as a table for the console."""
+    return "\n".join(report.table(list(rows[0]), [list(map(show, row.values())) for row in rows]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.attacks import CallText, Label, PoisonFile, TargetFunction, Trigger
-from experiments.corpus.verify import runnable, verify
+from experiments.corpus.verify import verify
 
 TARGET = TargetFunction(
     "half",
@@ -88,9 +88,3 @@ def test_a_candidate_cannot_write_a_file() -> None:
     body = "open('left-behind', 'w')\n    return n // 2"
     (finding,) = verify(TARGET, [candidate(body)])
     assert finding.got == "raised PermissionError"
-
-
-def test_a_reference_that_never_returns_is_not_runnable() -> None:
-    useless = TargetFunction("f", "def f(x):\n    return x.nothing", "", "", inputs=(CallText("(1,)"),))
-    assert runnable(TARGET)
-    assert not runnable(useless)

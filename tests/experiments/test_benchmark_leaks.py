@@ -94,13 +94,12 @@ def test_no_classifier_finds_poison_without_reading_functions() -> None:
     held, labels = files_of(HELD_OUT)
     assert labels.sum() > 200
     rng = np.random.default_rng(1)
-    # The forest still finds a little in how sizes go together: .55 and .60 are wanted of it as well.
-    for model, area, upper in ((LINEAR, 0.55, 0.60), (FOREST, 0.63, 0.67)):
+    for model in (LINEAR, FOREST):
         scores = model.fit(known, truth).predict_proba(held)[:, 1]
         drawn = (rng.integers(0, len(labels), len(labels)) for _ in range(400))
         interval = np.quantile([roc_auc_score(labels[some], scores[some]) for some in drawn], (0.025, 0.975))
-        assert roc_auc_score(labels, scores) <= area
-        assert interval[1] <= upper
+        assert roc_auc_score(labels, scores) <= 0.55
+        assert interval[1] <= 0.60
 
 
 def test_a_round_shows_honest_files_of_every_kind_that_poison_comes_in() -> None:

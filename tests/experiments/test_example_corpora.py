@@ -9,8 +9,7 @@ import pytest
 
 from codeguard.ranking.reranking import Ranking
 from experiments.corpus.queries import ALL, EXAMPLES
-from experiments.steps import Labels, Truth, example_bench, judge
-from experiments.truth import example_truth
+from experiments.steps import Labels, Truth, example_bench, example_truth, judge
 from experiments.workbench import POISON, UNKNOWN, Workbench
 
 # tests/golden holds what is said of these corpora, tests/test_guard.py works on small ones.

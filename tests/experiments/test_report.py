@@ -1,11 +1,13 @@
 """The experiment's page and tables: complete, self-contained, and nothing in them acts."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +82,24 @@ def test_weights_that_are_charged_are_scaled_and_their_signals_switched_off() ->
     doubled = scaled["behavior.fail × 2"]
     assert doubled is not None
     assert doubled.weights["behavior.fail"] == 2 * DEFAULTS["behavior.fail"].value
+
+
+def test_the_classes_of_the_benchmark_come_worst_first(tmp_path: Path) -> None:
+    def top(share: float) -> dict[str, Any]:
+        return {"on_top": {"share": share, "interval": [0.0, 1.0], "n": 9}}
+
+    own = {"by_attack": {"a": top(0.1), "b": top(0.5)}, "by_attack_without_twin": {"a": top(0.3)}}
+    results = {"version": "2.0", "setting": {"name": "small", "part": "test"}, "systems": {"codeguard": own}}
+    place = tmp_path / "benchmark.json"
+    assert report.benchmark_section(place) == []
+    place.write_text(json.dumps(results))
+    (section,) = report.benchmark_section(place)
+    rows = section["tables"][0]["rows"]
+    assert [(row[0], row[1]) for row in rows] == [
+        ("b", "with a twin"),
+        ("a", "without"),
+        ("a", "with a twin"),
+    ]
 
 
 @pytest.mark.soak

@@ -9,7 +9,6 @@ from pathlib import Path
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.index.embedding import Embedding
-from codeguard.index.report import IndexReport
 from codeguard.index.store.base import row_of
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking
@@ -18,8 +17,6 @@ from experiments.benchmark.corpora import TRUSTED
 from experiments.benchmark.systems import base
 from experiments.workbench import SEED
 
-OF_RETRIEVAL = frozenset({"provenance", "distance", "perplexity"})
-DEMOTING = 1.0
 UNDEFENDED = "codeguard, retrieval alone"
 
 
@@ -37,12 +34,11 @@ class Guard:
         )
         self._corpus, self._embedding = corpus, embedding
         self._guard = CodeGuard.open(settings=settings, trust=[corpus / TRUSTED])
-        self.report: IndexReport | None = None
 
     def index(self, change: base.Change) -> None:
         """Bring the index up to date with what is on disk."""
         self._guard.workspace.embedding = self._embedding
-        self.report = self._guard.index([self._corpus])
+        self._guard.index([self._corpus])
 
     def ask(self, questions: Sequence[str], k: int, config: DefenseConfig | None) -> list[Ranking]:
         """Return a ranking for each question, undefended without a configuration."""
@@ -100,19 +96,12 @@ def hit_of(item: Ranked) -> base.Hit:
 
 
 def decision_of(item: Ranked) -> base.Decision:
-    """Return what was decided about a candidate.
-
-    Demoted is what the ranking calls so. Where it has no such group, it is
-    evidence beyond origin, distance and style that adds up to `DEMOTING`.
-    """
+    """Return what was decided about a candidate."""
     if item.trust is Trust.TRUSTED:
         return base.Decision.NONE
     if item.convicted:
         return base.Decision.CONVICTED
-    said = getattr(item, "demoted", None)
-    if said is None:
-        said = sum(part.penalty for part in item.evidence if part.signal not in OF_RETRIEVAL) >= DEMOTING
-    return base.Decision.DEMOTED if said else base.Decision.NONE
+    return base.Decision.DEMOTED if item.demoted else base.Decision.NONE
 
 
 def systems(around: base.Surroundings, *, ablations: bool = True) -> Sequence[base.System]:

@@ -189,11 +189,11 @@ def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
 
 def _is_chosen(view: View, node: ast.AST, *, followed: bool = True) -> bool:
     """Return whether a node, or a value that it is given by a name, is in a branch of its function."""
-    at = view.parent(node)
+    at = view.reading.parents.get(node)
     while at is not None and not isinstance(at, _FUNCTIONS):
         if isinstance(at, ast.If | ast.IfExp | ast.ExceptHandler) and not _runs_as_program(at):
             return True
-        at = view.parent(at)
+        at = view.reading.parents.get(at)
     given: list[ast.expr] = [item.value for item in node.keywords] if isinstance(node, ast.Call) else []
     if isinstance(node, ast.Assign | ast.keyword):
         given = [node.value]
