@@ -22,6 +22,7 @@ MODES = ("rerank", "drop")
 ORDERS = ("score", "penalty")
 LONGEST = 1 << 20  # bytes of a configuration file
 CATALOG = "catalog.sqlite3"  # in the state directory; defined here so that looking it up imports nothing
+CHROMA = "chroma"  # the folder beside it that Chroma searches
 LEVELS = ("L0", "L1", "L2", "L3")
 
 

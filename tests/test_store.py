@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from codeguard.errors import StoreError
 from codeguard.index.catalog import Catalog
 from codeguard.index.store import LocalVectors, Row
-from codeguard.index.store.chroma import ChromaServer, embedded_client
+from codeguard.index.store.chroma import ChromaServer
 
 pytestmark = pytest.mark.ci
 
@@ -103,27 +103,21 @@ def test_no_server_is_one_clear_line(url: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_of_chroma_has_one_process_at_a_time(tmp_path: Path) -> None:
-    folder = tmp_path / "text"
-    busy = pytest.raises(StoreError, match="in use by another process")
-    with embedded_client(folder), busy, embedded_client(folder, wait_s=0.1):
-        pass
-    with embedded_client(tmp_path / "text") as client:
-        assert client.list_collections() == []
-
-
 def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     """Chroma's settings name modules to import and hosts to talk to, and read `.env` where one stands."""
     marker = tmp_path / "ran"
+    (tmp_path / "here").mkdir()
     (tmp_path / "evil.py").write_text(f"open({str(marker)!r}, 'w')\nclass Api: pass\n")
     (tmp_path / ".env").write_text(
         "chroma_api_impl=evil.Api\nCHROMA_API_IMPL=evil.Api\nchroma_server_host=127.0.0.1\n"
         "chroma_server_http_port=not_a_number\npersist_directory=elsewhere\n"
     )
     code = (
-        "from pathlib import Path\nfrom codeguard.index.store.chroma import embedded_client\n"
-        "with embedded_client(Path('here')) as client:\n"
-        "    client.create_collection('name', embedding_function=None)\n    print([1])\n"
+        "from pathlib import Path\nimport numpy as np\nfrom codeguard.index.catalog import Catalog\n"
+        "from codeguard.index.store import Row\nfrom codeguard.index.store.folder import FolderVectors\n"
+        "vectors = FolderVectors(Catalog(Path('here/catalog.sqlite3'), b'k' * 32))\n"
+        "one = np.ones(1, np.float32)\nvectors.add([Row('a', '', {})], one[None])\n"
+        "print([len(vectors._asked(one, 1))])\n"
     )
     environment = {
         **os.environ,
@@ -141,4 +135,4 @@ def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == [1], done.stderr
     assert not marker.exists()
     assert not (tmp_path / "elsewhere").exists()
-    assert (tmp_path / "here" / "chroma.sqlite3").exists()
+    assert (tmp_path / "here" / "chroma" / "chroma.sqlite3").exists()

@@ -69,9 +69,9 @@ CREATE TABLE chunks (
 CREATE INDEX chunks_of_path ON chunks (path, ordinal);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
-CREATE TABLE vectors (id TEXT PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE vectors (id TEXT PRIMARY KEY, vector BLOB NOT NULL, change INTEGER NOT NULL);
 CREATE TABLE vector_changes (count INTEGER NOT NULL);
-INSERT INTO vector_changes VALUES (0);
+INSERT INTO vector_changes VALUES (abs(random() / 4));  -- no two catalogs count alike
 """
 
 

@@ -216,6 +216,7 @@ class Indexer:
             self._workspace.reached(Stage.VECTORS)
             self.repair(run)
             self._restore_vectors(run)
+            self._workspace.vectors.prepare()
             self._workspace.reached(Stage.CHECKS)
             judge = Judge(self._workspace, self._progress, executor)
             checked = judge.run()

@@ -13,14 +13,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from codeguard.config import CATALOG
+from codeguard.config import CATALOG, CHROMA
 from codeguard.errors import STOPPED, StoreError
 from codeguard.trust.state_files import FileLock, StateFolder
 
 WRITING = "index.lock"
 NEW, READY = "rebuild.new", f"{CATALOG}.ready"
-# What earlier versions had beside the catalog; texts that were deleted may still be in it.
-EARLIER = ("chroma", "chroma.old", "chroma.ready", "manifest.unsigned.json", "perplexity.npz", "seed")
+# What is made of the catalog, or earlier versions had beside it; texts that were deleted may still be in it.
+EARLIER = (CHROMA, "chroma.old", "chroma.ready", "manifest.unsigned.json", "perplexity.npz", "seed")
 WORKING = 10.0  # times as long as for an answer: a process that indexes much holds the lock for long
 WAIT_S = WORKING * 60.0
 
@@ -80,6 +80,8 @@ def put_in_place(state: Path) -> None:
     except (OSError, sqlite3.Error) as error:
         raise _stuck(built, error) from None
     _move(state)
+    with contextlib.suppress(OSError):  # it can be made again
+        (state / NEW / CHROMA).rename(state / CHROMA)
 
 
 def finish_swap(state: Path) -> None:

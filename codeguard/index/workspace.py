@@ -264,9 +264,9 @@ class Workspace:
                 settings = self.settings
                 self._vectors = ChromaServer(settings.store, settings.headers, settings.wait_s)
             else:
-                from codeguard.index.store import LocalVectors
+                from codeguard.index.store.folder import FolderVectors
 
-                self._vectors = LocalVectors(self.catalog)
+                self._vectors = FolderVectors(self.catalog)
         return self._vectors
 
     @cached_property
@@ -528,8 +528,8 @@ class Workspace:
         if self.catalog.replaced():
             if not (self.state / CATALOG).exists():
                 raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(self.settings))
+            self._close_vectors()
             self.catalog.close()
-            self._vectors = None
             self.catalog = Catalog(self.state / CATALOG, self._key)
             self._check_make(create=True)
             self.__dict__.pop("embedding", None)
@@ -558,7 +558,13 @@ class Workspace:
 
     def close(self) -> None:
         """Release catalog and store."""
+        self._close_vectors()
         self.catalog.close()
+
+    def _close_vectors(self) -> None:
+        if self._vectors is not None:
+            self._vectors.close()
+            self._vectors = None
 
 
 def unsigned_of(catalog: Catalog) -> Manifest | None:

@@ -77,6 +77,12 @@ class Vectors(ABC):
     def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
         """Return what was changed of these rows, "document" or "metadata", by id; missing rows are left out."""
 
+    def prepare(self) -> None:  # noqa: B027 -- most stores have nothing to do
+        """Do now what the next search would have to, if there is anything."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release what is open; the next search opens it again."""
+
     @abstractmethod
     def stamp(self) -> str:
         """Return what changes whenever a row does; "" if the store does not say."""

@@ -1,4 +1,4 @@
-"""Chroma on a server; and in a folder, for collections of documents."""
+"""Chroma on a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.store.base import Hit, Row, Vectors
-from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.waiting import within
 
@@ -32,7 +31,6 @@ WRITING = 5.0  # times as long for the answer to a write
 ATTEMPTS = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-LOCK_WAIT_S = 10.0
 DAMAGED = f"bring it back, or {REBUILD}"  # a hint
 
 T = TypeVar("T")
@@ -60,7 +58,7 @@ class ChromaServer(Vectors):
             port=port,
             ssl=parts.scheme == "https",
             headers=dict(headers or {}),
-            settings=_client_settings(),
+            settings=client_settings(),
         )
         self.location = url
         self._wait_s = wait_s
@@ -68,7 +66,7 @@ class ChromaServer(Vectors):
         with _one_line(what, "start one with: chroma run"):
             client = _tried(lambda: within(wait_s, connect), 2)
         with _one_line(f"the collection of {url} cannot be opened", DAMAGED):
-            self._collection = _tried(lambda: within(wait_s, partial(_collection_of, client)))
+            self._collection = _tried(lambda: within(wait_s, partial(collection_of, client)))
         self._batch = BATCH
         with contextlib.suppress(Exception):  # an older server does not say
             self._batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
@@ -154,7 +152,8 @@ class ChromaServer(Vectors):
             yield list(ids[start : start + self._batch])
 
 
-def _collection_of(client: Any) -> Any:
+def collection_of(client: Any) -> Any:
+    """Return our collection of a client; made if there is none."""
     return client.get_or_create_collection(
         COLLECTION,
         embedding_function=None,
@@ -185,31 +184,7 @@ def import_chromadb() -> ModuleType:
     return chromadb
 
 
-@contextlib.contextmanager
-def embedded_client(folder: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[Any]:
-    """Open Chroma in a folder for this process alone: two processes at once destroy Chroma's files.
-
-    No `.env` of the current folder is read.
-
-    Raises:
-        StoreError: in use by another process, not readable by this Chroma, or unsafe to open (see
-            `codeguard.trust.state_files`).
-    """
-    with contextlib.ExitStack() as stack:
-        with _one_line(f"the store {folder} cannot be opened", DAMAGED):
-            lock = FileLock(
-                stack.enter_context(StateFolder(folder.parent, create=True)), folder.name + ".lock"
-            )
-            if not lock.acquire(wait_s):
-                raise StoreError(f"the store {folder} is in use by another process", hint="wait for it")
-            stack.callback(lock.release)
-            with folder_by_path(folder):
-                client = import_chromadb().PersistentClient(path=str(folder), settings=_client_settings())
-            stack.callback(client.close)
-        yield client
-
-
-def _client_settings() -> Any:
+def client_settings() -> Any:
     """Return settings that a `.env` in the current folder cannot change."""
     return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)
 

@@ -1,4 +1,4 @@
-"""The vectors in the catalog's own file: written in its transactions, and searched exactly.
+"""The record of the vectors in the catalog's own file: written in its transactions, and searched exactly.
 
 A search multiplies the query with all vectors, which stay in memory until one of them changes: 18 ms of processor
 time for 152,000 vectors of 256 dimensions, 0.4 s to read them first.
@@ -34,8 +34,10 @@ class LocalVectors(Vectors):
         """See `Vectors`."""
         stored = ((row.id, vector.astype("<f4").tobytes()) for row, vector in zip(rows, vectors, strict=True))
         with self._catalog.changing() as db:
-            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
             _count_change(db)
+            db.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, (SELECT count FROM vector_changes))", stored
+            )
 
     def delete(self, ids: Sequence[str]) -> None:
         """See `Vectors`."""

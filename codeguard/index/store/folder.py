@@ -1,0 +1,130 @@
+"""Chroma in a folder beside the catalog: searches the vectors that the catalog records.
+
+Two processes at once destroy Chroma's files, so one of them has the folder open; the others, and every process where
+chromadb is not installed or the folder cannot be read, search the record itself, exactly. What the folder holds is
+made of the record and brought up to it before a search, so a crash or a lost folder costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.config import CHROMA
+from codeguard.index.store.base import Hit
+from codeguard.index.store.chroma import BATCH, client_settings, collection_of, import_chromadb
+from codeguard.index.store.local import LocalVectors
+from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, folder_by_path
+
+if TYPE_CHECKING:
+    from codeguard.index.catalog import Catalog
+
+MOST_DUE = 1_000  # changes that a search carries out itself; `prepare` has no limit
+_SYNCED = "synced"  # the stamp of the record that a collection has
+
+
+class FolderVectors(LocalVectors):
+    """See `codeguard.index.store.base.Vectors`. Distances are those of the record, whatever the folder says."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__(catalog)
+        self._folder = Path(self.location).with_name(CHROMA)
+        self._turn = threading.Lock()
+        self._open = contextlib.ExitStack()
+        self._client: Any = None
+        self._unusable = False
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+        """See `Vectors`."""
+        with self._turn:
+            found = self._asked(vector, count)
+        if found is None:
+            return super().nearest(vector, count)
+        known = self.embeddings(found)
+        hits = [Hit(id_, float(1.0 - row @ np.asarray(vector, np.float32))) for id_, row in known.items()]
+        return sorted(hits, key=lambda hit: (hit.distance, hit.id))
+
+    def prepare(self) -> None:
+        """See `Vectors`."""
+        with self._turn:
+            self._collection(len(self.ids()) + MOST_DUE)
+
+    def close(self) -> None:
+        """See `Vectors`."""
+        with self._turn:
+            self._client = None
+            self._open.close()
+
+    def _asked(self, vector: NDArray[np.float32], count: int) -> list[str] | None:
+        collection = self._collection(MOST_DUE)
+        if collection is None:
+            return None
+        try:
+            return [str(id_) for id_ in collection.query(vector[None], n_results=count, include=[])["ids"][0]]
+        except Exception:
+            self._give_up()
+            return None
+
+    def _collection(self, most_due: int) -> Any:
+        """Return the collection with what the record holds, None where it cannot be had or more than that is due."""
+        if self._unusable:
+            return None
+        try:
+            return self._synchronized(most_due) if self._client is not None or self._opened() else None
+        except (ImportError, UnsafeStateError):
+            self._unusable = True
+        except Exception:  # Chroma raises its own, pydantic's, sqlite's and plain ones
+            self._give_up()
+        return None
+
+    def _opened(self) -> bool:
+        """Open the folder unless another process has it; no `.env` of the current folder is read."""
+        chromadb = import_chromadb()
+        lock = FileLock(self._open.enter_context(StateFolder(self._folder.parent)), f"{CHROMA}.lock")
+        if not lock.acquire(0.0):
+            self._open.close()
+            return False
+        self._open.callback(lock.release)
+        with folder_by_path(self._folder):
+            self._client = chromadb.PersistentClient(str(self._folder), client_settings())
+        self._open.callback(self._client.close)
+        return True
+
+    def _synchronized(self, most_due: int) -> Any:
+        collection = collection_of(self._client)
+        now, done = int(self.stamp()), int((collection.metadata or {}).get(_SYNCED, -1))
+        if done == now:
+            return collection
+        changes = {
+            str(id_): int(change) for id_, change in self._catalog.rows("SELECT id, change FROM vectors")
+        }
+        present = {str(id_) for id_ in collection.get(include=[])["ids"]}
+        gone = present - changes.keys()
+        if done > now or len(gone) > len(
+            changes
+        ):  # of another catalog, or mostly space that Chroma does not free
+            self._client.delete_collection(collection.name)
+            collection, present, gone, done = collection_of(self._client), set(), set(), -1
+        due = [id_ for id_, change in changes.items() if change > done or id_ not in present]
+        if len(due) + len(gone) > most_due:
+            return None
+        for ids in (list(gone)[start : start + BATCH] for start in range(0, len(gone), BATCH)):
+            collection.delete(ids=ids)
+        for start in range(0, len(due), BATCH):
+            rows = self.embeddings(due[start : start + BATCH])
+            collection.upsert(ids=list(rows), embeddings=np.stack(list(rows.values())))
+        collection.modify(metadata={_SYNCED: str(now)})
+        return collection
+
+    def _give_up(self) -> None:
+        """Leave a folder that Chroma cannot read, for this process; the next one begins with an empty one."""
+        self._unusable, self._client = True, None
+        shutil.rmtree(self._folder, ignore_errors=True)  # while no other process may open it
+        with contextlib.suppress(Exception):
+            self._open.close()
