@@ -15,6 +15,7 @@ A row has
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,7 @@ from codeguard.models import Confidence, Severity
 from codeguard.syntax.scopes import FunctionNode
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_KEY = f"{__name__}.places"  # in what the signals share of a file
 _SETTINGS = (ast.keyword, ast.Assign, ast.AnnAssign, ast.Dict, ast.Call, ast.Tuple)
 
 
@@ -121,14 +123,12 @@ class RowIndex:
                 for key in pattern.keys:
                     self._entries.setdefault(key, []).append((check, row, pattern))
         self._named = self._entries.pop(("setting", ""), [])
-        self._types = {key for kind, key in self._entries if kind == "node" and isinstance(key, type)}
 
     def found(self, view: View) -> Iterator[Match]:
         """Yield what the rows find in a file; an exception costs one rule at one node."""
         matcher = Matcher(view)
         decided: set[int] = set()  # rows about the whole file
-        for entry, node in self._candidates(matcher):
-            check, row, pattern = entry
+        for (check, row, pattern), node in self._candidates(matcher):
             if id(row) in decided:
                 continue
             try:
@@ -142,40 +142,54 @@ class RowIndex:
                 yield match
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
-        nodes_of, names = matcher.view.reading.nodes_of, matcher.view.names
-        for call in nodes_of(ast.Call):
-            for name in names.names_of(call.func):
-                yield from self._at("call", name, call)
-            if isinstance(call.func, ast.Attribute):
-                yield from self._at("method", call.func.attr, call)
-        for attribute in nodes_of(ast.Attribute):
-            yield from self._at("name", attribute.attr, attribute)
-        for name_node in nodes_of(ast.Name):
-            yield from self._at("name", name_node.id, name_node)
-        for kind in _SETTINGS:
-            for node in nodes_of(kind):
-                for name, _ in matcher.settings(node):
-                    yield from self._at("setting", name, node)
-                    yield from ((entry, node) for entry in self._named if entry[2].is_named(name))
-        for keyword in nodes_of(ast.keyword):
-            for entry, _ in self._at("keyword", keyword.arg or "", keyword):
-                yield entry, matcher.view.reading.parents[keyword]
-        for assignment in nodes_of(ast.Assign):
-            for target in assignment.targets:
-                own = names_of(target)[:1]
-                for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
-                    yield from self._at("target", name, assignment)
-        functions: list[FunctionNode] = [*nodes_of(ast.FunctionDef), *nodes_of(ast.AsyncFunctionDef)]
-        for definition in (*functions, *nodes_of(ast.ClassDef)):
-            yield from self._at("definition", definition.name, definition)
-            for decorator in definition.decorator_list:
-                yield from self._at("decorator", "", decorator)
-        for of_type in self._types:
-            for other in nodes_of(of_type):
-                yield from self._at("node", of_type, other)
+        places = _places_in(matcher)
+        for (kind, name), entries in self._entries.items():
+            at = (
+                matcher.view.reading.nodes_of(name)
+                if isinstance(name, type)
+                else places.get((kind, name), ())
+            )
+            yield from ((entry, node) for node in at for entry in entries)
+        for (kind, name), at in places.items() if self._named else ():
+            if kind == "setting":
+                likely = [entry for entry in self._named if entry[2].is_named(name)]
+                yield from ((entry, node) for entry in likely for node in at)
 
-    def _at(self, kind: str, key: str | type[ast.AST], node: ast.AST) -> Iterator[tuple[Entry, ast.AST]]:
-        return ((entry, node) for entry in self._entries.get((kind, key), ()))
+
+def _places_in(matcher: Matcher) -> Mapping[tuple[str, str], list[ast.AST]]:
+    """Return the nodes of a file by the keys of patterns, which the rules of all signals share."""
+    shared = matcher.view.reading.shared
+    if _KEY not in shared:
+        found: dict[tuple[str, str], list[ast.AST]] = defaultdict(list)
+        for kind, name, node in _keyed(matcher):
+            found[kind, name].append(node)
+        shared[_KEY] = found
+    return shared[_KEY]  # type: ignore[return-value]
+
+
+def _keyed(matcher: Matcher) -> Iterator[tuple[str, str, ast.AST]]:
+    """Yield each node of a file with the kinds and names under which patterns may be found at it."""
+    nodes_of, names = matcher.view.reading.nodes_of, matcher.view.names
+    for call in nodes_of(ast.Call):
+        yield from (("call", name, call) for name in names.names_of(call.func))
+        if isinstance(call.func, ast.Attribute):
+            yield "method", call.func.attr, call
+    yield from (("name", node.attr, node) for node in nodes_of(ast.Attribute))
+    yield from (("name", node.id, node) for node in nodes_of(ast.Name))
+    for kind in _SETTINGS:
+        for setting in nodes_of(kind):
+            yield from (("setting", name, setting) for name, _ in matcher.settings(setting))
+    for keyword in nodes_of(ast.keyword):
+        yield "keyword", keyword.arg or "", matcher.view.reading.parents[keyword]
+    for assignment in nodes_of(ast.Assign):
+        for target in assignment.targets:
+            own = names_of(target)[:1]
+            for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
+                yield "target", name, assignment
+    functions: list[FunctionNode] = [*nodes_of(ast.FunctionDef), *nodes_of(ast.AsyncFunctionDef)]
+    for definition in (*functions, *nodes_of(ast.ClassDef)):
+        yield "definition", definition.name, definition
+        yield from (("decorator", "", decorator) for decorator in definition.decorator_list)
 
 
 def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
