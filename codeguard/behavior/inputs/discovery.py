@@ -83,7 +83,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
-    literals = literals_in(definition.docstring)[:MAX_LITERALS]
+    literals = _literals(definition.docstring)
     if literals and len(required) <= MOST_GUESSED:
         for chosen in itertools.permutations(literals, len(required)):
             yield [(chosen, {})]
@@ -174,11 +174,11 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
     return HINTS.get(name, ()) if not parts else ()
 
 
-def literals_in(docstring: str) -> list[object]:
+def _literals(docstring: str) -> list[object]:
     """Return the plain values in a description, those that are no numbers first."""
     values = map(value_of, LITERAL.findall(docstring[:4_000]))
     found = {repr(value): value for value in values if value is not NO_VALUE}
-    return sorted(found.values(), key=lambda value: isinstance(value, int | float))
+    return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
 
 
 NEW = ("made.txt", "docs/made.txt", "made.out", "docs/new.csv")
