@@ -273,7 +273,7 @@ class Similarity:
         doc = self.doc or 0.0
         in_other_words = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
         undescribed = self.doc is None and not in_other_words
-        borne_out = undescribed or doc >= 0.6 or self.body >= LEAST_COMMON_CODE
+        borne_out = undescribed or doc >= 0.55 or self.body >= LEAST_COMMON_CODE
         return not self.opposed and ((self.name == 1.0 and borne_out) or (doc >= 0.9 and self.name > 0.0))
 
     @property
