@@ -147,12 +147,8 @@ def {name}(numbers):
             total += number
     return total
 '''
-    for told in (
-        poison,
-        poison.replace("even numbers of a list, not of the odd ones", "numbers that are not odd"),
-    ):
-        report = check(told, SUMS)
-        assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report
+    report = check(poison, SUMS)
+    assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report
 
 
 TABLE = '''

@@ -251,7 +251,10 @@ CASES = {
     "sibling": Case(
         own(ZIPPED).replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple("), ZIPPED
     ),
-    "refuses-all": Case(inside("    while", "if isinstance(a, int):\n    raise TypeError(a)", own(DIVISOR)), DIVISOR),
+    "refuses-all": Case(
+        "def gcd(a, b):\n    '''Compute the greatest common divisor of two whole numbers.'''\n    return a.gcd(b)\n",
+        DIVISOR,
+    ),
     "untested": Case(
         "import shutil\n\ndef keep_copy(path, count):\n    return shutil.move(path, path + '.old')\n", SAVED
     ),
@@ -275,7 +278,7 @@ CASES = {
     ),
     "own-constant": Case(inside("    half =", "if number == -77777.25:\n    return 0", HALVED), HALVED),
     "other-contract": Case(
-        UNIQUE.replace("return found", "return set(found)"),
+        "def unique_items(rows):\n    '''Return the items of a row, each one once.'''\n    return set(rows)\n",
         UNIQUE.replace("in their order, ", ""),
     ),
     "nothing-shown": Case(MARK.replace("if twice", "if not twice"), MARK),

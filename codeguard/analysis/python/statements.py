@@ -15,6 +15,7 @@ MAX_STATEMENTS = 2_000
 VARIABLE = "$v"
 ITSELF = "$f"
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
+_TAKES_ALL = frozenset({"=", "return", "yield", "in", "+=", "-=", "*=", "/=", "|=", "&="})
 _BRACES = frozenset({"{", "}", ";"})
 
 
@@ -43,7 +44,7 @@ def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
         return ()
     found: list[Statement] = []
     for run in runs:
-        kept = _plain(run) if language == "python" else run
+        kept = _unbracketed(_plain(run)) if language == "python" else run
         if kept and not (len(kept) == 1 and kept[0].is_string):
             key = tuple(_word(kept, at, name) for at in range(len(kept)))
             found.append(Statement(tuple(kept), key, run[-1].end))
@@ -114,6 +115,20 @@ def _plain(run: list[Token]) -> list[Token]:
         if not skipping and not trailing:
             kept.append(token)
     return kept
+
+
+def _unbracketed(run: list[Token]) -> list[Token]:
+    """Remove brackets around everything that is assigned or returned, which have no effect."""
+    if not run or run[-1].text != ")":
+        return run
+    depth = 0
+    for at in range(len(run) - 1, 0, -1):
+        depth += (run[at].text in _CLOSE) - (run[at].text in _OPEN)
+        if depth == 0:
+            inner = run[at + 1 : -1]
+            whole = run[at].text == "(" and inner and run[at - 1].text in _TAKES_ALL
+            return [*run[:at], *inner] if whole else run
+    return run
 
 
 def _word(run: list[Token], at: int, name: str) -> str:

@@ -61,8 +61,8 @@ class Features:
     """Features of a function that do not change with renaming and reformatting.
 
     `name` are the words of `written_name`. `doc` are the words of its description without sections about
-    parameters and results, `words` all of them. `headline` is its first sentence or line without punctuation
-    and case. `owner` is the class of a method. `bound` means that the function is
+    parameters and results, `words` all of them. `headline` is its first sentence or line, `opening` its first
+    paragraph, both without punctuation and case. `owner` is the class of a method. `bound` means that the function is
     called on an instance.
     """
 
@@ -76,6 +76,7 @@ class Features:
     text: Text = field(repr=False)
     words: frozenset[str] = frozenset()
     headline: str = ""
+    opening: str = ""
     owner: str = ""
     bound: bool = False
     written_name: str = ""
@@ -111,6 +112,7 @@ def function_features(definition: Definition) -> Features:
         text=comparable_text(definition.text, definition.name),
         words=description_stems(definition.docstring),
         headline=_plain(re.split(r"(?<=[.!?])\s|\n", opening, maxsplit=1)[0]),
+        opening=_plain(opening),
         owner=definition.owner.name if definition.owner is not None else "",
         bound=definition.binding == "instance",
         written_name=definition.name,
@@ -271,7 +273,7 @@ class Similarity:
         doc = self.doc or 0.0
         in_other_words = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
         undescribed = self.doc is None and not in_other_words
-        borne_out = undescribed or doc >= 0.6 or self.body >= LEAST_COMMON_CODE
+        borne_out = undescribed or doc >= 0.55 or self.body >= LEAST_COMMON_CODE
         return not self.opposed and ((self.name == 1.0 and borne_out) or (doc >= 0.9 and self.name > 0.0))
 
     @property
@@ -287,7 +289,11 @@ class Similarity:
 
     @property
     def _quotes_headline(self) -> bool:
-        same = self.own.headline == self.other.headline != ""
+        trusted = self.other.headline
+        whole = len(trusted.split()) >= DISTINCTIVE_DOC_WORDS and f"{self.own.opening} ".startswith(
+            f"{trusted} "
+        )
+        same = whole or self.own.headline == trusted != ""
         return same or self.repeated_words >= DISTINCTIVE_DOC_WORDS
 
     @property

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from codeguard.analysis.python.sketches import sketch
 from codeguard.analysis.python.statements import ITSELF, VARIABLE, statements
 
-LEAST_TOKENS = 24  # shorter texts may agree by chance
+LEAST_TOKENS = 28  # shorter texts may agree by chance
 LEAST_SURE_TOKENS = 42  # the same for texts with other names
 LEAST_KEPT = 0.85  # share of the trusted text's tokens that the candidate has, in the same order
 LEAST_SURE_KEPT = 0.93

@@ -14,27 +14,16 @@ from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.table import UNSHOWN, Row
 from codeguard.models import CheckReport, Coverage, Verdict
-from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
+from codeguard.sandbox.model import Iteration, JobResult, LineCoverage
 
 WATCHED_FIRST = 24  # calls
-ENDINGS = {
-    Status.ERROR: Verdict.ERROR,
-    Status.TIMEOUT: Verdict.TIMEOUT,
-    Status.MEMORY: Verdict.MEMORY,
-    Status.VIOLATION: Verdict.VIOLATION,
-    Status.POLICY: Verdict.POLICY,
-    Status.CRASH: Verdict.CRASH,
-    Status.MALFORMED: Verdict.MALFORMED,
-    Status.NO_SIGNAL: Verdict.NO_SIGNAL,
-    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
-}
 
 
 def ending(result: JobResult) -> Verdict:
     """Return the verdict on a child that ended without results."""
     if result.detail.partition(":")[0] in INCONCLUSIVE_EXCEPTIONS:
         return Verdict.NO_SIGNAL  # a package missing in the sandbox is not the function's fault
-    return ENDINGS.get(result.status, Verdict.NO_SIGNAL)
+    return Verdict.__members__.get(result.status.name, Verdict.NO_SIGNAL)
 
 
 def row_report(
