@@ -172,7 +172,7 @@ class Indexer:
         run = _Run()
         fresh = self._catalog.meta("root") is None
         if fresh:
-            self._catalog.set_meta("root", str(first_root(self._workspace.settings)))
+            self._workspace.remember_place(first_root(self._workspace.settings))
         root = Path(self._catalog.meta("root") or ".")
         refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
         known = self._catalog.files()
