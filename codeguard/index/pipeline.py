@@ -172,7 +172,7 @@ class Indexer:
         run = _Run()
         fresh = self._catalog.meta("root") is None
         if fresh:
-            self._catalog.set_meta("root", str(first_root(self._workspace.settings)))
+            self._workspace.remember_place(first_root(self._workspace.settings))
         root = Path(self._catalog.meta("root") or ".")
         refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
         known = self._catalog.files()
@@ -205,8 +205,9 @@ class Indexer:
             self._workspace.remember_chunker()
             self._update_files(found, trusted_names, run)
             self._remove_vanished(plan.scopes, names)
+            known_paths = self._workspace.indexed_paths
             self._workspace.indexed_paths = [
-                *self._workspace.indexed_paths,
+                *(path for path in known_paths if not any(path.is_relative_to(gone) for gone in plan.gone)),
                 *(path.resolve() for path in (*paths, *trust)),
             ]
             self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))

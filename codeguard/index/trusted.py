@@ -72,9 +72,9 @@ def signed_trees(
 class TrustUpdate:
     """What a run trusts: determined before anything is written, and recorded when the catalog has the files.
 
-    `known` are the paths that the index will remember, `trees` the signed trees among them that belong to
-    this run, `scopes` the names that the run updates, `as_before` the paths that this run trusts because of earlier
-    runs.
+    `known` are the paths that the index will remember, `trees` the signed trees among them that belong to this run,
+    `scopes` the names that the run updates, `gone` the untrusted paths that no longer exist, `as_before` the paths
+    that this run trusts because of earlier runs.
 
     Raises:
         CorpusError: a trusted path no longer exists.
@@ -108,6 +108,8 @@ class TrustUpdate:
             and any(below(item.name, scope) or below(scope, item.name) for scope in self.scopes)
         ]
         refuse_vanished(met)
+        self.gone = [path for path in taken if not os.path.lexists(path)]
+        self.scopes += [name_in_index(path, root, self._tops) for path in self.gone]  # nothing of them stays
         self.trees, warnings = signed_trees(
             workspace.settings,
             [Path(item.path) for item in met],

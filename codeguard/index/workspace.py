@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -49,6 +49,7 @@ from codeguard.trust.installation import (
 )
 from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_json
 from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
+from codeguard.trust.signed_trees import to_text as trees_text
 from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
 from codeguard.workers.processes import default_workers
 
@@ -75,6 +76,7 @@ class Stage(StrEnum):
 
 # Values and settings of the catalog.
 UNSIGNED, PERPLEXITY, TRAINED_ON, LAST_RUN = "unsigned", "perplexity", "trained_on", "last run"
+PLACE = "place"  # a setting of the catalog: where the state directory is
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 
 
@@ -149,6 +151,7 @@ class Workspace:
         self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
             self._check_make(create)
+            self._follow_move()
         except BaseException:
             self.catalog.close()
             raise
@@ -187,6 +190,34 @@ class Workspace:
                 expected=store,
                 hint="give that store, or another state_dir in the configuration",
             )
+
+    def remember_place(self, root: Path) -> None:
+        """Record the folder that names are relative to, and where the state is."""
+        with self.catalog.changing():
+            self.catalog.set_meta("root", str(root))
+            self.catalog.set_meta(PLACE, str(self.state.resolve()))
+
+    def _follow_move(self) -> None:
+        """Give every path its new place if the project was moved, with this state in it and none in its old place."""
+        root, before = Path(self.catalog.meta("root") or ""), Path(self.catalog.meta(PLACE) or "")
+        here = self.state.resolve()
+        if before == here or not before.is_relative_to(root) or root.is_dir():
+            return
+        inside = before.relative_to(root).parts
+        if here.parts[len(here.parts) - len(inside) :] != inside:
+            return
+        now = Path(*here.parts[: len(here.parts) - len(inside)])
+
+        def moved(path: Path) -> Path:
+            return now / path.relative_to(root) if path.is_relative_to(root) else path
+
+        trees = [replace(tree, folder=moved(tree.folder)) for tree in self.signed_trees]
+        known = [replace(item, path=str(moved(Path(item.path)))) for item in self.trusted_paths]
+        with self.catalog.changing():
+            self.indexed_paths = [moved(path) for path in self.indexed_paths]
+            self.catalog.set_meta(SIGNED_TREES, trees_text(trees))
+            self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
+            self.remember_place(now)
 
     @property
     def _store_identity(self) -> str:

@@ -26,7 +26,6 @@ NAMES = (
     "chroma", "manifest.unsigned.json", "perplexity.npz", "seed",  # of earlier versions
 )  # fmt: skip
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-MOST_ENTRIES = 10_000
 LOCKED_S = 30.0  # for what other processes do under a lock of the state folder
 PAUSE_S = 0.05
 
@@ -111,10 +110,13 @@ class StateFolder:
             raise
         return descriptor
 
-    def check(self, name: str, kind: int = stat.S_IFREG) -> os.stat_result:
-        """Return the stat result of an entry of this kind; raise UnsafeStateError or FileNotFoundError."""
+    def check(self, name: str, *kinds: int) -> os.stat_result:
+        """Return the stat result of a regular file, or of an entry of these kinds.
+
+        Raises UnsafeStateError or FileNotFoundError.
+        """
         found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
-        require_private(self.path / name, found, kind)
+        require_private(self.path / name, found, *(kinds or (stat.S_IFREG,)))
         return found
 
     def read(self, name: str, limit: int) -> bytes:
@@ -165,38 +167,16 @@ class StateFolder:
             lock.release()
 
     def check_all(self) -> None:
-        """Check every entry with the name of a state file or folder, and everything inside these folders.
+        """Check every entry with the name of a state file or folder.
 
         Raises:
             UnsafeStateError: one is a link, a device or a pipe, another user's, or hard-linked from
                 elsewhere.
         """
-        left = MOST_ENTRIES
         for name in os.listdir(self.descriptor):  # noqa: PTH208
             if is_state(name):
-                left = self._check_below(self.descriptor, name, self.path / name, left)
-
-    def _check_below(self, folder: int, name: str, path: Path, left: int) -> int:
-        if left <= 0:
-            raise _unsafe(path, f"more than {MOST_ENTRIES} files", "a state folder")
-        try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:  # a temporary or journal file that another process has just removed
-            return left
-        # Permissions below a private folder do not matter.
-        require_private(path, found, *_ANY, others=OTHERS_WRITE if folder == self.descriptor else 0)
-        left -= 1
-        if stat.S_ISDIR(found.st_mode):
-            try:
-                inner = os.open(name, _FOLDER | _NOFOLLOW, dir_fd=folder)
-            except FileNotFoundError:
-                return left
-            try:
-                for entry in os.listdir(inner):  # noqa: PTH208
-                    left = self._check_below(inner, entry, path / entry, left)
-            finally:
-                os.close(inner)
-        return left
+                with contextlib.suppress(FileNotFoundError):  # what another process has just removed
+                    self.check(name, *_ANY)
 
     def _draft(self, name: str, data: bytes) -> str:
         draft = f".{name}.{secrets.token_hex(8)}"

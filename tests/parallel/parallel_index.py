@@ -53,7 +53,7 @@ THEIRS = {
 
 
 # What holds a time, a place, or a code under the key of the one who indexed.
-OWN = "'root', 'maker', 'totals', 'head', 'place', 'trusted_paths', 'indexed_paths'"
+OWN = "'root', 'maker', 'totals', 'head', 'place', 'trusted_paths', 'indexed_paths', 'unsigned'"
 
 
 def made(folder: Path) -> Path:
@@ -88,7 +88,7 @@ def dump(corpus: Path, state: Path) -> list[str]:
             )
         )
         meta = db.execute(f"SELECT key, value FROM meta WHERE key NOT IN ({OWN}) ORDER BY key")
-        cached = db.execute("SELECT key, value FROM analyses WHERE key != 'last run' ORDER BY key")
+        cached = db.execute("SELECT key, value FROM analyses WHERE key NOT IN ('last run', 'unsigned') ORDER BY key")
         rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
     workspace = Workspace(settings_of(corpus, state))
     exported = sorted(json.dumps(record, sort_keys=True) for record in export(workspace))

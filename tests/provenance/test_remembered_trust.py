@@ -133,6 +133,15 @@ def test_a_trusted_path_that_vanished_is_refused_and_nothing_is_changed(desk: De
     assert (desk.trusted(), desk.remembered()) == (set(), {})
 
 
+def test_nothing_stays_of_an_untrusted_path_that_is_not_there(desk: Desk) -> None:
+    shutil.move("mine", desk.base / "elsewhere")
+    desk.run("index", "theirs", "--untrust", "mine")
+    files = {item["path"] for item in json.loads(desk.run("ls", "--format", "json"))["files"]}
+    assert files == {"theirs/t.py"}
+    desk.run("index")
+    assert "no longer there" not in desk.run("status")
+
+
 def test_a_trusted_path_may_move_with_its_name(desk: Desk) -> None:
     moved = desk.base / "new place" / "mine"
     moved.parent.mkdir()

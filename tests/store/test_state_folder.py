@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from codeguard.audit.run import audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.escaping import shown
+from codeguard.models import Trust
 from codeguard.trust.acceptances import accept, load_acceptances
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
@@ -388,7 +390,22 @@ def test_ours_may_be_moved_or_restored(
     project.rename(tmp_path / "renamed")
     monkeypatch.chdir(tmp_path / "renamed")
     with CodeGuard.open(settings=SETTINGS, create=False) as guard:
-        assert guard.catalog.count()
+        ranking = guard.query("add two numbers").ranking
+    assert {(item.chunk.path, item.trust) for item in ranking} == {
+        ("ours/m.py", Trust.TRUSTED),
+        ("theirs/x.py", Trust.UNLISTED),
+    }
+    with CodeGuard.open(settings=SETTINGS) as guard:  # nothing is named again
+        assert guard.index(["theirs", "ours"]).nothing_changed
+        assert [item.path for item in guard.workspace.trusted_paths] == [str(tmp_path / "renamed" / "ours")]
+
+
+def test_a_copy_beside_the_original_does_not_follow_it(project: Path, tmp_path: Path) -> None:
+    index()
+    shutil.copytree(project, tmp_path / "copy")
+    with contextlib.chdir(tmp_path / "copy"), pytest.raises(ForeignStateError):
+        query()
+    assert "ours/m.py" in query()
 
 
 def test_a_folder_that_is_shared_on_purpose_is_used_and_its_evidence_made_anew(
