@@ -182,7 +182,7 @@ _PUBLIC_NAME = re.compile(
     r"[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
 )
 _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
-_ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")
+_ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")  # or an entry point
 # An annotation: `private_key: x25519.X25519PrivateKey`.
 _TYPE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Public|Private|Secret|Signing)(?:Key|Token)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # usually an identifier

@@ -97,6 +97,62 @@ def x():
     assert {told[rule] for rule in certain} == {Confidence.LOW}
 
 
+FLASK = "from flask import Flask, redirect, request\nfrom tidying import tidy\n\napp = Flask('a')\n\n\n"
+ROUTE = f"{FLASK}@app.get('/x/<path:name>')\ndef x(name):\n"
+TLS = "import ssl\nimport requests\nfrom requests import get\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sure"),
+    [
+        ("a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", True),
+        ("a.py", f"{ROUTE}    place = f'/srv/{{name}}'\n    return open(place).read()\n", True),
+        ("a.py", f"{ROUTE}    return open('/srv/' + tidy(request.args['n'])).read()\n", False),
+        ("tests/a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", False),
+        ("test_a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", False),
+        ("a.py", f"{ROUTE}    return redirect(request.args['to'])\n", True),
+        ("a.py", f"{TLS}def f(url):\n    return requests.get(url, verify=False).text\n", True),
+        ("a.py", f"{TLS}context = ssl._create_unverified_context()\n", True),
+        (
+            "a.py",
+            f"{TLS}def f(url, lax):\n    if lax:\n        return requests.get(url, verify=False)\n",
+            False,
+        ),
+        (
+            "a.py",
+            f"{TLS}def f(url, lax):\n    on = True\n    if lax:\n        on = False\n    get(url, verify=on)\n",
+            False,
+        ),
+        (
+            "a.py",
+            f"{TLS}def f(on, a):\n    a.verify_mode = ssl.CERT_REQUIRED if on else ssl.CERT_NONE\n    return a\n",
+            False,
+        ),
+    ],
+)
+def test_what_is_used_as_it_came_or_off_in_no_branch_is_surer_and_what_tests_do_is_not(
+    tmp_path: Path, name: str, text: str, sure: bool
+) -> None:
+    write(tmp_path, {name: text})
+    rules = ("insecure.path-traversal", "insecure.open-redirect", "insecure.tls-not-verified")
+    found = [item for item in look(tmp_path, only=rules).open if item.severity >= Severity.MEDIUM]
+    assert found
+    assert {item.confidence >= Confidence.MEDIUM for item in found} == {sure}
+
+
+@pytest.mark.parametrize("back", ["request.referrer", "request.environ['HTTP_REFERER']", "request.url"])
+def test_a_redirect_back_is_none_to_elsewhere(tmp_path: Path, back: str) -> None:
+    write(tmp_path, {"a.py": f"{ROUTE}    return redirect({back})\n"})
+    assert not look(tmp_path, only=("insecure.open-redirect",)).open
+
+
+def not_sure(item: Finding) -> bool:
+    """Return whether the detector says that its rule is mostly wrong at such a place, which makes a finding low."""
+    asked = item.measurements.get(LESS_SURE)
+    assert not asked or item.confidence is Confidence.LOW
+    return bool(asked)
+
+
 VALUE = "".join("Kq7Zt4"[index * 5 % 6] + "mX2vB9w"[index * 3 % 7] for index in range(16))  # looks generated
 TOLD = "The client sends this value with every request. Create your own one and keep it in a safe place.\n"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.analysis.rules.injection.model import by_chance
 from codeguard.models import Severity
 from experiments.benchmarks.audit_common import inspector
 
@@ -92,6 +93,11 @@ PROSE = [
 def test_what_an_agent_is_told(honest: str, harmful: str) -> None:
     assert not any(rule.startswith("agent.") for rule in serious(SKILL + honest, "SKILL.md"))
     assert any(rule.startswith("agent.") for rule in serious(SKILL + harmful, "SKILL.md"))
+
+
+def test_the_highest_of_many_scores_is_higher() -> None:
+    found = [by_chance(count, 3) for count in (1, 3, 30, 300, 3_000)]
+    assert found[0] == found[1] == 0.0 < found[2] < found[3] == found[4]
 
 
 def test_a_text_without_parts_stops_no_detector() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, rules_of, signal_of
 from codeguard.analysis.rules.injection.features import concepts_in, tokens_of
-from codeguard.analysis.rules.injection.model import NOTHING, load_model, may_order
+from codeguard.analysis.rules.injection.model import NOTHING, by_chance, load_model, may_order
 from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
@@ -237,7 +237,7 @@ _Scored = tuple[float, str, tuple[str, ...]]
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain, hidden = _strongest(reading, segment, kind)
+    plain, hidden, weighed = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
@@ -250,7 +250,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if score < limits[kind].weak and not secret:
         return None
     bounds = limits[kind]
-    rule = INSTRUCTION if score >= bounds.sure else LIKELY if score >= bounds.clear else POSSIBLE
+    # The highest of many scores is higher: e times as many windows need `_SLOPE` more.
+    sign = score - _SLOPE * by_chance(weighed, _USUAL)
+    rule = INSTRUCTION if sign >= bounds.sure else LIKELY if sign >= bounds.clear else POSSIBLE
     rule = HIDDEN if secret else rule
     if not secret and segment.kind is SegmentKind.PROSE and not _is_for_models(text):
         rule = POSSIBLE
@@ -267,10 +269,17 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     )
 
 
-def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored]:
-    """Return the window of a segment with the highest score, as written and with a disguise removed."""
+_USUAL = 3  # windows of a comment
+_SLOPE = 0.5
+
+
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int]:
+    """Return the window of a segment with the highest score, as written and with a disguise removed.
+
+    The third value is the number of windows of the text as written.
+    """
     plain: _Scored = (NOTHING, "", ())
-    hidden = plain
+    hidden, weighed = plain, 0
 
     def met(what: str) -> None:
         reading.unread.note(what, reading.line_of(segment.start))
@@ -289,7 +298,8 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
                     hidden = max(hidden, scored)
                 else:
                     plain = max(plain, scored)
-    return plain, hidden
+                    weighed += 1
+    return plain, hidden, weighed
 
 
 def _is_for_models(text: str) -> bool:

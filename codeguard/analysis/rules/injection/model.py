@@ -24,6 +24,7 @@ from codeguard.analysis.rules.injection.features import (
 )
 from codeguard.corpus.patterns import lazy
 
+_MANY = 300
 FEWEST = 2  # minimum concepts of an instruction
 GLANCE_BITS = 17  # bits of the index of a word or concept
 GLANCE_STEP = 0.05  # step between two weights of the table
@@ -150,6 +151,14 @@ def weighed(weights: memoryview, step: float, named: set[str], worded: set[int])
         sum([weights[place] for place in found]) * step / math.sqrt(max(1, len(found)))
         for found in (numbers(named), worded)
     )
+
+
+def by_chance(weighed: int, usual: int) -> float:
+    """Return the logarithm of how many times as many parts a text has as a usual one, at most 300 parts.
+
+    From then on a text needs no higher score: nobody shall hide an order behind many others.
+    """
+    return math.log(min(max(weighed, usual), _MANY) / usual)
 
 
 def read_model(text: str) -> OrderModel:
