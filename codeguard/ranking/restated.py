@@ -17,7 +17,7 @@ from codeguard.index.lexical import index_words, query_words
 from codeguard.models import Chunk, ChunkKind
 
 LEAST_SUMMARY = 4  # words of a description that another one repeats in their order
-NEAR_COPY = 0.5  # resemblance of the code from which one of two functions is an edit of the other
+NEAR_COPY = 0.7  # resemblance of the code from which one of two functions is an edit of the other
 LEAST_CODE = 16  # hashes of a sketch: short functions resemble each other anyway
 SURPLUS = 2  # words of the question that only one of them has: siblings of one library differ in less
 BEHIND = 1e-6
@@ -94,7 +94,8 @@ def _text(chunk: Chunk) -> _Text:
         chunk.symbol.rpartition(".")[2],
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
         sketch(code),
-        header is not None and _STUB.fullmatch(" ".join(body)) is not None,
+        # One with a decorator is an overload or abstract: its implementation stands elsewhere.
+        code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
     )
 
 
