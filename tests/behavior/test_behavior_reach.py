@@ -406,3 +406,10 @@ def parts(values):
         return CandidateFunction(definition, function_features(definition), module).reach
 
     assert reach_in(text) == EffectReach(frozenset(), frozenset())
+
+
+def test_what_takes_too_long_to_resolve_may_be_anything() -> None:
+    chain = "".join(f"a{place + 1} = a{place}\n" for place in range(60))
+    reach = reach_of(f"a0 = os.system\n{chain}", "import os\ndef f(x):\n    return a60(x)")
+    assert not reach.certain
+    assert "dynamic code" in {item.kind for item in reach.possible}

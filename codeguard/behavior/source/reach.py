@@ -10,7 +10,7 @@ may be that of any class, and what runs on import is seen in the sandbox.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,7 +49,7 @@ class _Facts:
 
 
 class ModuleEffects:
-    """The effects of the definitions and statements of a file.
+    """What the statements of a file, and its functions, can do and take from each other.
 
     Args:
         statements: the top-level statements.
@@ -60,6 +60,23 @@ class ModuleEffects:
         nodes, self._parents = syntax.nodes_and_parents(tree)
         self._names = Names(tree, nodes, self._parents)
         self._known: dict[ast.AST, _Facts] = {}
+        self._free: dict[ast.AST, Set[str]] = {}
+
+    def free_names(self, root: ast.AST) -> Set[str]:
+        """Return the names that code takes from the module or from outside of it, except those in annotations."""
+        if root not in self._free:
+            names = (node for node in _code(root) if isinstance(node, ast.Name))
+            self._free[root] = frozenset(node.id for node in names if self._is_free(node))
+        return self._free[root]
+
+    def _is_free(self, node: ast.Name) -> bool:
+        scopes = self._names.scopes
+        scope = scopes.scope_of(node)
+        found = scopes.find(node.id, scope)
+        if isinstance(node.ctx, ast.Store):  # where a function declares it global
+            return found is not None and found[0] is scopes.module is not scope
+        # A class body may use a name before it binds it, which then is the module's.
+        return found is None or found[0] is scopes.module or found[0].is_class
 
     def of(self, statements: Iterable[ast.stmt]) -> frozenset[Capability]:
         """Return all effects that code in these statements can have."""
