@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from codeguard.behavior.source.definitions import Function, Module, parse_or_none
+from codeguard.behavior.source.layout import arguments_of, drops_annotations
 from codeguard.behavior.verdict.effects import (
     CODE,
     ESCAPE,
@@ -73,7 +74,8 @@ class ModuleEffects:
         scopes = self._names.scopes
         scope = scopes.scope_of(node)
         found = scopes.find(node.id, scope)
-        if isinstance(node.ctx, ast.Store):  # where a function declares it global
+        deletes = isinstance(node.ctx, ast.Del) and scope is not scopes.module
+        if isinstance(node.ctx, ast.Store) or deletes:  # where a function declares it global
             return found is not None and found[0] is scopes.module is not scope
         # A class body may use a name before it binds it, which then is the module's.
         return found is None or found[0] is scopes.module or found[0].is_class
@@ -194,17 +196,22 @@ def _implicit(owner: ast.ClassDef) -> Iterator[Function]:
 
 
 def _code(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of code, without annotations of functions and names."""
-    pending: list[ast.AST | None] = [root]
+    """Yield the nodes of code, without annotations that are left out or that nothing evaluates."""
+    pending: list[tuple[ast.AST | None, bool]] = [(root, False)]
     while pending:
-        node = pending.pop()
+        node, in_function = pending.pop()
         if node is None:
             continue
         yield node
         match node:
             case ast.FunctionDef(args=given) | ast.AsyncFunctionDef(args=given):
-                pending += (*node.decorator_list, *given.defaults, *given.kw_defaults, *node.body)
-            case ast.AnnAssign():
-                pending += (node.target, node.value)
+                head = [*node.decorator_list, *given.defaults, *given.kw_defaults]
+                if not drops_annotations(node):
+                    head += [node.returns, *(item.annotation for item in arguments_of(given))]
+                pending += ((item, in_function) for item in head)
+                pending += ((item, True) for item in node.body)
+            case ast.AnnAssign() if in_function:
+                pending += ((node.target, True), (node.value, True))
             case _:
-                pending += ast.iter_child_nodes(node)
+                inside = in_function and not isinstance(node, ast.ClassDef)
+                pending += ((item, inside) for item in ast.iter_child_nodes(node))
