@@ -134,6 +134,8 @@ class Scopes:
             scope = opened.get(around)
             if scope is None or not _inside(node, around):
                 scope = scopes.get(around, self.module)
+            if type(around) is ast.comprehension and _is_first_source(node, around, parents):
+                scope = scopes[parents[around]]
             scopes[node] = scope
             if kind in _OPENERS:
                 self._open(node)
@@ -335,6 +337,11 @@ def _inside(child: ast.AST, scope: ast.AST) -> bool:
     if isinstance(scope, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return isinstance(child, ast.stmt)
     return not isinstance(child, ast.arguments)
+
+
+def _is_first_source(node: ast.AST, loop: ast.comprehension, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Return whether a comprehension loops over a node first, which is evaluated outside of it."""
+    return node is loop.iter and getattr(parents[loop], "generators", [loop])[0] is loop
 
 
 def _arm(branch: ast.AST, child: ast.AST) -> str:

@@ -146,13 +146,6 @@ def test_a_redirect_back_is_none_to_elsewhere(tmp_path: Path, back: str) -> None
     assert not look(tmp_path, only=("insecure.open-redirect",)).open
 
 
-def not_sure(item: Finding) -> bool:
-    """Return whether the detector says that its rule is mostly wrong at such a place, which makes a finding low."""
-    asked = item.measurements.get(LESS_SURE)
-    assert not asked or item.confidence is Confidence.LOW
-    return bool(asked)
-
-
 VALUE = "".join("Kq7Zt4"[index * 5 % 6] + "mX2vB9w"[index * 3 % 7] for index in range(16))  # looks generated
 TOLD = "The client sends this value with every request. Create your own one and keep it in a safe place.\n"
 

@@ -88,6 +88,7 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "def f(x):\n    return getattr(Other, 'leave')(x)",
         "def f(x):\n    return getattr(Other, 'le' + 'ave')(x)",
         "def f(x):\n    return vars(Other)[x]()",
+        "def f(x):\n    return [stop for stop in stop()]",
         "def f(x):\n    return sorted(x, key=lambda x, end=stop: end())",
         "def f(x):\n    other = Other()\n    return other.leave()",
         "OTHER = Other()\ndef f(x):\n    return OTHER.leave()",
@@ -129,7 +130,6 @@ WIDE = "class Wide:\n    def other(self):\n        return Other()\ndef f(x):\n  
     [
         WIDE + "x.leave()",
         "class A:\n    def __getattr__(self, x):\n        stop()\nclass B(A):\n    def f(self):\n        return self.x",
-        "def f(x):\n    return [stop for stop in stop()]",
         "def f(x):\n    global stop\n    before, stop = stop, x\n    return before()",
         "if os.name == 'nt':\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
         "try:\n    A = None.a\nexcept AttributeError:\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
@@ -406,3 +406,12 @@ def parts(values):
         return CandidateFunction(definition, function_features(definition), module).reach
 
     assert reach_in(text) == EffectReach(frozenset(), frozenset())
+    with_class = reach_in(text.replace("parts(values)", "parts(values, made=Made)"))
+    assert any("system" in str(item) for item in with_class.possible)  # a class evaluates its own
+
+
+def test_what_takes_too_long_to_resolve_may_be_anything() -> None:
+    chain = "".join(f"a{place + 1} = a{place}\n" for place in range(60))
+    reach = reach_of(f"a0 = os.system\n{chain}", "import os\ndef f(x):\n    return a60(x)")
+    assert not reach.certain
+    assert "dynamic code" in {item.kind for item in reach.possible}

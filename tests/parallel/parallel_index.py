@@ -88,7 +88,9 @@ def dump(corpus: Path, state: Path) -> list[str]:
             )
         )
         meta = db.execute(f"SELECT key, value FROM meta WHERE key NOT IN ({OWN}) ORDER BY key")
-        cached = db.execute("SELECT key, value FROM analyses WHERE key NOT IN ('last run', 'unsigned') ORDER BY key")
+        cached = db.execute(
+            "SELECT key, value FROM analyses WHERE key NOT IN ('last run', 'unsigned') ORDER BY key"
+        )
         rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
     workspace = Workspace(settings_of(corpus, state))
     exported = sorted(json.dumps(record, sort_keys=True) for record in export(workspace))

@@ -80,7 +80,9 @@ def test_a_damaged_folder_is_deleted_and_the_record_searched(vectors: FolderVect
         if path.is_file():
             path.write_bytes(b"\0" * 4096)
     assert agree(vectors)
-    assert not (tmp_path / "chroma").exists()  # Chroma itself remembers the failure as long as the process lives
+    assert not (
+        tmp_path / "chroma"
+    ).exists()  # Chroma itself remembers the failure as long as the process lives
 
 
 def test_the_folder_of_another_catalog_tells_nothing(vectors: FolderVectors, tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules, candidate_tree
-from codeguard.behavior.source.needed import binders_of
 from codeguard.behavior.source.reach import EffectReach, effects_in, module_capabilities
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     Runnable,
     Surroundings,
+    binders_of,
     completed_excerpt,
+    free_names,
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
@@ -104,7 +105,8 @@ class CandidateFunction:
         if known is None:
             known = ModuleBindings(self.module.statements, whole=self.module.whole)
             self.module.remembered[key] = known
-        used, included = self.surroundings.used_names, []
+        needed = self._own.needed.statements
+        used, included = frozenset[str]().union(*(free_names(item, self.module) for item in needed)), []
         binders = binders_of(self.module)
         for statement in (self.module.statements[place] for name in used for place in binders.get(name, ())):
             included.append(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))

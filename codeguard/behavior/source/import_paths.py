@@ -1,4 +1,4 @@
-"""Which file an import means, by the rules of Python, told from paths alone.
+"""What code imports, and which file an import means, by the rules of Python, told from paths alone.
 
 Paths are relative to one root, with `/`. Where the search path of the importing program would decide,
 every folder above the importing file counts, and if that gives several files, none of them is meant.
@@ -6,10 +6,14 @@ every folder above the importing file counts, and if that gives several files, n
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from codeguard.behavior.source.definitions import by_node
+from codeguard.sandbox.inside.allowed import NUMERIC
 
 INIT = "__init__.py"
 AMBIGUOUS = "?"
@@ -29,7 +33,11 @@ _IMPORT = re.compile(
 _NAME = re.compile(r"[^\W\d]\w*(?:[ \t\f]{0,9}\.[ \t\f]{0,9}[^\W\d]\w*)*")
 _ALIAS = re.compile(r"\bas\s{1,40}\w+|#[^\n]*")
 _SPACE = re.compile(r"\s+")
+KNOWN_PACKAGES = (NUMERIC[0], "typing_extensions")  # what is there without being given, where it is installed
 Has = Callable[[str], bool]
+Import = tuple[
+    int, tuple[str, ...], tuple[str, ...]
+]  # level, parts of the module's name, what is taken of it
 
 
 def file_of(wanted: Sequence[str], level: int, own_path: str, has: Has) -> str:
@@ -94,3 +102,28 @@ def imports_in(text: str) -> Iterator[tuple[int, list[str], list[str]]]:
 def _names(listed: str) -> list[str]:
     found = _NAME.findall(unicodedata.normalize("NFKC", _ALIAS.sub(" ", listed)))
     return [_SPACE.sub("", name) for name in found]
+
+
+def imports_of(statements: Iterable[ast.stmt]) -> tuple[Import, ...]:
+    """Return what statements import, inside their functions too, of other modules than the standard ones."""
+    return tuple(dict.fromkeys(item for statement in statements for item in _imports_in(statement)))
+
+
+@by_node
+def _imports_in(statement: ast.stmt) -> Sequence[Import]:
+    found: list[Import] = []
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            found += (
+                (0, tuple(alias.name.split(".")), ()) for alias in node.names if not is_known(alias.name)
+            )
+        elif isinstance(node, ast.ImportFrom) and (node.level or not is_known(node.module or "")):
+            module = tuple(node.module.split(".")) if node.module else ()
+            found.append((node.level, module, tuple(alias.name for alias in node.names)))
+    return found
+
+
+def is_known(name: str) -> bool:
+    """Return whether a module is there for every function."""
+    top = name.partition(".")[0]
+    return top in sys.stdlib_module_names or top in KNOWN_PACKAGES

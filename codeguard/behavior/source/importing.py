@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module, read_module
-from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
-from codeguard.behavior.source.needed import Import, imports_of
+from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, Import, file_of, imports_in, imports_of
 from codeguard.models import SourceFile, parts_digest
 from codeguard.sandbox.model import Importable, ModuleText
 

@@ -10,12 +10,13 @@ may be that of any class, and what runs on import is seen in the sandbox.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from codeguard.behavior.source.definitions import Function, Module, parse_or_none
+from codeguard.behavior.source.layout import arguments_of, drops_annotations
 from codeguard.behavior.verdict.effects import (
     CODE,
     ESCAPE,
@@ -49,7 +50,7 @@ class _Facts:
 
 
 class ModuleEffects:
-    """The effects of the definitions and statements of a file.
+    """What the statements of a file, and its functions, can do and take from each other.
 
     Args:
         statements: the top-level statements.
@@ -60,6 +61,24 @@ class ModuleEffects:
         nodes, self._parents = syntax.nodes_and_parents(tree)
         self._names = Names(tree, nodes, self._parents)
         self._known: dict[ast.AST, _Facts] = {}
+        self._free: dict[ast.AST, Set[str]] = {}
+
+    def free_names(self, root: ast.AST) -> Set[str]:
+        """Return the names that code takes from the module or from outside of it, except those in annotations."""
+        if root not in self._free:
+            names = (node for node in _code(root) if isinstance(node, ast.Name))
+            self._free[root] = frozenset(node.id for node in names if self._is_free(node))
+        return self._free[root]
+
+    def _is_free(self, node: ast.Name) -> bool:
+        scopes = self._names.scopes
+        scope = scopes.scope_of(node)
+        found = scopes.find(node.id, scope)
+        deletes = isinstance(node.ctx, ast.Del) and scope is not scopes.module
+        if isinstance(node.ctx, ast.Store) or deletes:  # where a function declares it global
+            return found is not None and found[0] is scopes.module is not scope
+        # A class body may use a name before it binds it, which then is the module's.
+        return found is None or found[0] is scopes.module or found[0].is_class
 
     def of(self, statements: Iterable[ast.stmt]) -> frozenset[Capability]:
         """Return all effects that code in these statements can have."""
@@ -177,17 +196,22 @@ def _implicit(owner: ast.ClassDef) -> Iterator[Function]:
 
 
 def _code(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of code, without annotations of functions and names."""
-    pending: list[ast.AST | None] = [root]
+    """Yield the nodes of code, without annotations that are left out or that nothing evaluates."""
+    pending: list[tuple[ast.AST | None, bool]] = [(root, False)]
     while pending:
-        node = pending.pop()
+        node, in_function = pending.pop()
         if node is None:
             continue
         yield node
         match node:
             case ast.FunctionDef(args=given) | ast.AsyncFunctionDef(args=given):
-                pending += (*node.decorator_list, *given.defaults, *given.kw_defaults, *node.body)
-            case ast.AnnAssign():
-                pending += (node.target, node.value)
+                head = [*node.decorator_list, *given.defaults, *given.kw_defaults]
+                if not drops_annotations(node):
+                    head += [node.returns, *(item.annotation for item in arguments_of(given))]
+                pending += ((item, in_function) for item in head)
+                pending += ((item, True) for item in node.body)
+            case ast.AnnAssign() if in_function:
+                pending += ((node.target, True), (node.value, True))
             case _:
-                pending += ast.iter_child_nodes(node)
+                inside = in_function and not isinstance(node, ast.ClassDef)
+                pending += ((item, inside) for item in ast.iter_child_nodes(node))

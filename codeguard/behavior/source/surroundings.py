@@ -1,27 +1,42 @@
-"""Extract a function with the code that it needs."""
+"""Extract a function with the code of its file that it needs, by the names that statements bind and use.
+
+What that imports stays an import: the modules of a corpus are imported as they are.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import builtins
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
+from codeguard.analysis.python.bindings import bindings, is_main_guard
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module
+from codeguard.behavior.source.import_paths import Import, imports_of
 from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import laid_out, plain_source
-from codeguard.behavior.source.needed import (
-    Import,
-    Needed,
-    binders_of,
-    free_names,
-    future_annotations_import,
-    imports_of,
-    needed_for,
-)
+from codeguard.behavior.source.reach import effects_in
 from codeguard.corpus import syntax
 
 MAX_CHARACTERS = 200_000
+# Limits on names and statements for all functions of a file. Each function has an equal share, so its result
+# does not depend on which others were extracted before it.
+STEPS_PER_FILE = 300_000
+LEAST_STEPS = 50
+BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+
+
+class Needed(NamedTuple):
+    """The statements that bind the required names, in the file's order, and the names that nothing in it binds.
+
+    `complete` is False if there were too many to follow.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    unresolved: tuple[str, ...]
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +87,6 @@ class Surroundings:
         """What they import of other modules than the standard ones."""
         return imports_of(self.needed.statements)
 
-    @property
-    def used_names(self) -> frozenset[str]:
-        """The names that the function and what it needs take from their modules."""
-        return frozenset().union(*map(free_names, self.needed.statements))
-
     def runnable(self, home: Home | None = None) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file."""
         statements = self.needed.statements
@@ -108,10 +118,10 @@ def surroundings(definition: Definition, module: Module) -> Surroundings:
     """Return the function with the code of its file that it needs."""
     own: ast.stmt = definition.owner or definition.node
     own_name = definition.name if definition.owner is None else definition.owner.name
-    needed = needed_for(free_names(own), module, own_name, own)
+    needed = needed_for(free_names(own, module), module, own_name, own)
     future = future_annotations_import(module.statements)
     if future is not None:  # names used only in annotations may be bound for type checkers only
-        needed = replace(needed, statements=(future, *needed.statements))
+        needed = needed._replace(statements=(future, *needed.statements))
     return Surroundings(definition, own, needed, module.bound_names)
 
 
@@ -128,8 +138,7 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
         return excerpt
     own = excerpt.needed.statements
     first = [item for item in own[:1] if item is future_annotations_import(own)]
-    needed = replace(
-        excerpt.needed,
+    needed = excerpt.needed._replace(
         statements=(*first, *taken, *own[len(first) :]),
         unresolved=tuple(name for name in excerpt.needed.unresolved if name not in completed),
     )
@@ -157,3 +166,111 @@ def _locate(text: str, definition: Definition) -> Function | None:
         ]
         return functions[-1] if functions else None
     return last if isinstance(last, Function) else None
+
+
+def needed_for(
+    names: Iterable[str], module: Module, own_name: str = "", own: ast.stmt | None = None
+) -> Needed:
+    """Follow names through the top level of a file until nothing new is needed.
+
+    Definitions of `own_name` are left out, because the caller has its own: it is `own`, which stands at its place in
+    the file.
+    """
+    binders = binders_of(module)  # a definition of `own_name` binds only that name, which is not needed
+    most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, len(module.listed)))
+    chosen, seen = _followed(names, module, own_name, most)
+    unresolved = sorted(seen - {own_name} - binders.keys() - BUILTIN_NAMES)
+    if unresolved:
+        chosen.update(binders.get("*", ())[: most + 1])
+    found = {index: [module.statements[index]] for index in chosen}
+    if own is not None:
+        found.setdefault(_index_of(own, module), []).append(own)
+    statements = tuple(item for index in sorted(found) for item in found[index])
+    return Needed(statements, tuple(unresolved), max(len(seen), len(chosen)) <= most)
+
+
+def _followed(names: Iterable[str], module: Module, own_name: str, most: int) -> tuple[set[int], set[str]]:
+    """Return the indices of the statements that bind the names or what these need, and all names seen."""
+    binders = binders_of(module)
+    chosen: set[int] = set()
+    wanted = list(names)
+    seen: set[str] = {own_name} if own_name else set()
+    while wanted and max(len(seen), len(chosen)) <= most:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for index in binders.get(name, ()):
+            if len(chosen) > most:
+                break
+            if index not in chosen:
+                chosen.add(index)
+                wanted.extend(free_names(module.statements[index], module))
+    return chosen, seen
+
+
+def _index_of(own: ast.stmt, module: Module) -> int:
+    """Return the place of the statement that is or contains another one."""
+    for index, statement in enumerate(module.statements):
+        if statement is own or statement.lineno <= own.lineno <= (statement.end_lineno or 0):
+            return index
+    return len(module.statements)
+
+
+def future_annotations_import(statements: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the `from __future__ import annotations` statement, which has to come first."""
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case ast.ImportFrom(module="__future__", names=names):
+                if any(alias.name == "annotations" for alias in names):
+                    return statement
+            case _:
+                return None
+    return None
+
+
+def binders_of(module: Module) -> dict[str, list[int]]:
+    """Return the indices of the top-level statements that bind each name."""
+    known: dict[str, list[int]] | None = module.remembered.get(("binders", 0))
+    if known is not None:
+        return known
+    binders: dict[str, list[int]] = {}
+    module.remembered["binders", 0] = binders
+    for index, statement in enumerate(module.statements):
+        if not is_main_guard(statement):
+            for name in bound_names(statement):
+                binders.setdefault(name, []).append(index)
+    return binders
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement binds or modifies; `*` for a star import."""
+    names = bindings([statement])
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(_base(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # TABLE.update(...) modifies TABLE; sys.path.insert(...) has two attributes
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.add(function.value.id)
+        pending.extend(ast.iter_child_nodes(node))
+    names.discard("")
+    return names
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def free_names(statement: ast.stmt, module: Module) -> Set[str]:
+    """Return the names that a statement takes from its module, except those in annotations."""
+    return effects_in(module).free_names(statement)

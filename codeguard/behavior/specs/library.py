@@ -12,8 +12,8 @@ from pathlib import Path
 from codeguard.analysis.python.counterparts import name_words
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
+from codeguard.behavior.source.import_paths import KNOWN_PACKAGES
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
-from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import MAX_EXAMPLES, test_examples
 from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts

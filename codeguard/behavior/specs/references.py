@@ -15,16 +15,18 @@ from codeguard.behavior.source.definitions import (
     parse_or_none,
     unparse,
 )
+from codeguard.behavior.source.import_paths import is_known
 from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules
 from codeguard.behavior.source.layout import plain_source
-from codeguard.behavior.source.needed import (
+from codeguard.behavior.source.surroundings import (
+    Runnable,
+    Surroundings,
     bound_names,
     free_names,
     future_annotations_import,
-    is_known,
     needed_for,
+    surroundings,
 )
-from codeguard.behavior.source.surroundings import Runnable, Surroundings, surroundings
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
@@ -182,7 +184,7 @@ def with_needed_code(example: Example, callee: str, module: Module) -> Example:
     wrapper = ast.parse("def example():\n    pass").body[0]
     assert isinstance(wrapper, ast.FunctionDef)
     wrapper.body = [*own, *expression.body]
-    around = needed_for(free_names(wrapper) - bound - {callee}, module, callee)
+    around = needed_for(free_names(wrapper, Module((wrapper,))) - bound - {callee}, module, callee)
     texts = tuple(dict.fromkeys(text for item in around.statements if (text := plain_source(item))))
     # Annotations of fields may refer to later definitions.
     future = future_annotations_import(module.statements)

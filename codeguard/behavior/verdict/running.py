@@ -17,8 +17,7 @@ from typing import Protocol, TypeVar
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import sample_files
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
-from codeguard.behavior.source.needed import bound_names
-from codeguard.behavior.source.surroundings import Runnable
+from codeguard.behavior.source.surroundings import Runnable, bound_names
 from codeguard.behavior.specs.examples import Example
 from codeguard.sandbox.model import (
     Call,
