@@ -1,4 +1,4 @@
-"""The vectors: in the catalog's own file, or in Chroma on a server.
+"""The vectors: recorded in the catalog and searched by Chroma in a folder, or in Chroma on a server.
 
 A server may be shared with others and rewritten by an attacker, so only ids and distances from there are
 used; the catalog says what an id stands for.
