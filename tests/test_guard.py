@@ -15,7 +15,8 @@ from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.store import Hit, LocalVectors
+from codeguard.index.store import Hit
+from codeguard.index.store.folder import FolderVectors
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE
@@ -332,7 +333,7 @@ def test_what_only_the_words_find_has_the_distance_of_its_vector(
     guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {item.id: item.distance for item in guard.query(QUERY).ranking}
-    nearest = LocalVectors.nearest
+    nearest = FolderVectors.nearest
     monkeypatch.setattr(LocalVectors, "nearest", lambda *asked: nearest(*asked)[-1:])
     found = {item.id: item.distance for item in guard.query(QUERY).ranking}
     assert len(found) > 1
@@ -344,9 +345,11 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     guard: CodeGuard, monkeypatch: pytest.MonkeyPatch, impossible: float
 ) -> None:
     before = guard.query(QUERY)
-    nearest = LocalVectors.nearest
+    nearest = FolderVectors.nearest
     monkeypatch.setattr(
-        LocalVectors, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
+        FolderVectors,
+        "nearest",
+        lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)],
     )
     after = guard.query(QUERY)
     assert NO_COSINE in after.warnings

@@ -431,7 +431,7 @@ VECTOR_CASES: list[tuple[str, Tamper, Outcome, str]] = [
     ("vectors of another model", vectors("UPDATE vectors SET vector = zeroblob(12)"), REFUSED, "damaged"),
     (
         "a row added",
-        vectors(f"INSERT INTO vectors SELECT 'f' || id, vector FROM vectors WHERE {OF_WRONG}"),
+        vectors(f"INSERT INTO vectors SELECT 'f' || id, vector, change FROM vectors WHERE {OF_WRONG}"),
         TOLD,
         "did not write",
     ),

@@ -47,6 +47,8 @@ class FolderVectors(LocalVectors):
         if found is None:
             return super().nearest(vector, count)
         known = self.embeddings(found)
+        if any(len(row) != len(vector) for row in known.values()):
+            raise self._damaged()
         hits = [Hit(id_, float(1.0 - row @ np.asarray(vector, np.float32))) for id_, row in known.items()]
         return sorted(hits, key=lambda hit: (hit.distance, hit.id))
 

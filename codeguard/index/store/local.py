@@ -69,7 +69,10 @@ class LocalVectors(Vectors):
     def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See `Vectors`."""
         rows = self._catalog.rows_of("SELECT id, vector FROM vectors WHERE id IN", ids)
-        return {str(id_): np.frombuffer(data, dtype="<f4") for id_, data in rows}
+        try:
+            return {str(id_): np.frombuffer(data, dtype="<f4") for id_, data in rows}
+        except (TypeError, ValueError):
+            raise self._damaged() from None
 
     def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
         """See `Vectors`."""
