@@ -27,6 +27,7 @@ from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
+MOST_DIGITS = 7
 LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
 NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
@@ -151,6 +152,7 @@ def _forms(pairs: Sequence[CaseResult], contract: Contract) -> Iterator[tuple[st
     }
     if len(shown) < LEAST_SHOWN:
         return
+    yield "prints its result", _is_printed
     # Where no call changes anything, one that returns nothing does not work in place.
     if any(is_changed(pair.answer, pair.case.call) for pair in pairs):
         yield "changes its argument instead of returning a new value", _is_in_place
@@ -163,6 +165,29 @@ def _forms(pairs: Sequence[CaseResult], contract: Contract) -> Iterator[tuple[st
     if POSITION in contract.leaves_open:
         yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
         yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
+    for digits in range(MOST_DIGITS):
+        yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
+
+
+def _is_printed(pair: CaseResult) -> bool:
+    if not pair.returned or pair.answer.value is not None:
+        return False
+    value = pair.expected.value
+    try:
+        texts = [str(value), " ".join(map(str, value)) if isinstance(value, list | tuple) else ""]
+    except ValueError:  # an integer with more digits than Python converts to text
+        return False
+    return any(text and text.split() == pair.answer.stdout.split() for text in texts)
+
+
+def _is_rounded(pair: CaseResult, digits: int) -> bool:
+    first, second = pair.expected.value, pair.answer.value
+    try:
+        return (
+            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
+        )
+    except (ValueError, OverflowError):
+        return False
 
 
 def _is_in_place(pair: CaseResult) -> bool:

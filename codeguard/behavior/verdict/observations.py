@@ -372,7 +372,8 @@ class Observations:
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        return not (own.name == other.name and _has_akin_methods(own, other))
+        akin = own.name == other.name and _has_akin_methods(own, other)
+        return not akin and not (self.violation and self.similarity.overlap.its_text)
 
     @property
     def shares_text(self) -> bool:
