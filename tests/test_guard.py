@@ -249,7 +249,7 @@ def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(
         kind = type(guard.workspace.vectors)
         asked: list[int] = []
 
-        def nearest(self: LocalVectors, vector: Vectors, count: int) -> list[Hit]:
+        def nearest(self: FolderVectors, vector: Vectors, count: int) -> list[Hit]:
             asked.append(count)
             return real(self, vector, count)
 
@@ -334,7 +334,7 @@ def test_what_only_the_words_find_has_the_distance_of_its_vector(
 ) -> None:
     before = {item.id: item.distance for item in guard.query(QUERY).ranking}
     nearest = FolderVectors.nearest
-    monkeypatch.setattr(LocalVectors, "nearest", lambda *asked: nearest(*asked)[-1:])
+    monkeypatch.setattr(FolderVectors, "nearest", lambda *asked: nearest(*asked)[-1:])
     found = {item.id: item.distance for item in guard.query(QUERY).ranking}
     assert len(found) > 1
     assert found == pytest.approx({id_: before[id_] for id_ in found}, abs=1e-5)

@@ -27,20 +27,6 @@ def _evidence(text: str, symbol: str, reports: dict[str, CheckReport]) -> list[E
     return list(SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context))
 
 
-@pytest.mark.parametrize(
-    ("effects", "reaches"),
-    [
-        (("network: import socket", "files: open"), True),
-        (("network: import socket, not used", "files: open"), False),
-        (("network: import socket, not used", "process: os.system", "files: open"), True),
-        (("files: open",), False),
-    ],
-)
-def test_an_import_that_nothing_reads_reaches_nowhere(effects: tuple[str, ...], reaches: bool) -> None:
-    report = CheckReport(Verdict.NO_SIGNAL, "nothing like it", "L3", effects=effects)
-    assert ("reach" in _said("def f(x):\n    return x\n", "f", {"f": report})) is reaches
-
-
 CLASSES = """
 '''Tools.'''
 class One:
