@@ -14,7 +14,6 @@ from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import DIRECT, LESS_SURE, OUTRIGHT, rules_of
 from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT, Finding, is_fact
-from codeguard.corpus.patterns import lazy
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.signals import AnySignal, load_all
@@ -132,21 +131,16 @@ def measured_confidence(rule: str, severity: Severity, kind: str = "") -> Confid
     return known.get(f"{rule}@{kind}", known.get(f"{rule.partition('.')[0]}@{kind}", plain))
 
 
-# What tests do wrong reaches nobody: they switch off what they do not test, and echo what they sent.
-_TEST_FILE = lazy(r"(?:.*/)?(?:(?:_?tests?|testing)/.*|test_[^/]*|[^/]*_tests?\.py|conftest\.py)")
-
-
 def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings with measured confidence; those that state their own keep it.
 
-    It is low where the detector says that its rule is mostly wrong at such a place, and for insecure code of tests.
+    It is low where the detector says that its rule is mostly wrong at such a place.
     """
     result = []
     for item in findings:
         kind = next((name for name in (DIRECT, OUTRIGHT) if item.measurements.get(name)), "")
         confidence = measured_confidence(item.rule, item.severity, kind)
-        of_test = item.rule.startswith("insecure.") and _TEST_FILE.fullmatch(item.path) is not None
-        if item.measurements.get(LESS_SURE) or of_test:
+        if item.measurements.get(LESS_SURE):
             confidence = Confidence.LOW
         result.append(item if confidence is None else replace(item, confidence=confidence))
     return result

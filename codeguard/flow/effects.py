@@ -96,7 +96,8 @@ def _table(language: str) -> Effects:
     known = {use: uses.get(use, {}) for use in (*_SINKS, *_WRITING, "connects")}
     acts = (*_SINKS, "copies", "destroys", "connects") if exact else (*_SINKS, *_WRITING)
     uses["acts"] = {name: "" for use in acts for name in known[use]}
-    acting = {*WRITING, *(name for names in known.values() for name in names)}
+    # Methods of a notebook's shell have names of their own for what they come to.
+    acting = {"get_ipython", *WRITING, *(name for names in known.values() for name in names)}
     last = sorted({re.escape(name.rpartition(".")[2].rstrip("!")) for name in acting})
     words = lazy(rf"\b(?:{'|'.join(last)})\b")
     return Effects(uses, exact, words)

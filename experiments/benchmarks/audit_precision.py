@@ -14,7 +14,7 @@ Prints how well the confidence of a rule carries over: each package's findings a
 A finding of flaws that has a kind, `direct` (an untrusted value is used as it came) or `outright` (a check is off in no
 branch), is judged by itself, as `signal.rule@kind`: the mechanism is the same for all rules of a signal, so that ten
 findings of a kind are enough for each, and a rule of which none was judged has the confidence of its kind,
-`signal@kind`. In test files flaws have low confidence and were not judged.
+`signal@kind`. Flaws in files of tests were not judged.
 
 `--write` renews `codeguard/audit/precision.toml`, which the audit reads.
 """

@@ -108,8 +108,7 @@ TLS = "import ssl\nimport requests\nfrom requests import get\n\n\n"
         ("a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", True),
         ("a.py", f"{ROUTE}    place = f'/srv/{{name}}'\n    return open(place).read()\n", True),
         ("a.py", f"{ROUTE}    return open('/srv/' + tidy(request.args['n'])).read()\n", False),
-        ("tests/a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", False),
-        ("test_a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", False),
+        ("tests/test_a.py", f"{ROUTE}    return open('/srv/' + request.args['n']).read()\n", True),
         ("a.py", f"{ROUTE}    return redirect(request.args['to'])\n", True),
         ("a.py", f"{TLS}def f(url):\n    return requests.get(url, verify=False).text\n", True),
         ("a.py", f"{TLS}context = ssl._create_unverified_context()\n", True),
@@ -130,7 +129,7 @@ TLS = "import ssl\nimport requests\nfrom requests import get\n\n\n"
         ),
     ],
 )
-def test_what_is_used_as_it_came_or_off_in_no_branch_is_surer_and_what_tests_do_is_not(
+def test_what_is_used_as_it_came_or_off_in_no_branch_is_surer(
     tmp_path: Path, name: str, text: str, sure: bool
 ) -> None:
     write(tmp_path, {name: text})
