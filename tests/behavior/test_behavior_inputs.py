@@ -138,7 +138,7 @@ CASES = {
         Verdict.DIVERGES,
     ),
     "nothing is 0": (LARGEST, LARGEST, Verdict.PASS),
-    "nothing is None": (LARGEST, LARGEST.replace("default=0", "default=None"), Verdict.PASS),
+    "nothing is None": (LARGEST, LARGEST.replace("default=0", "default=None"), Verdict.DIVERGES),
     "nothing is -1": (LARGEST, LARGEST.replace("default=0", "default=-1"), Verdict.DIVERGES),
     "another exception": (
         POSITIVE,

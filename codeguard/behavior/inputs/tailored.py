@@ -455,9 +455,9 @@ def _guard_inputs(
     names = [item.name for item in candidate.definition.parameters if item.kind == "positional"]
     guards = guards_of(candidate.runnable.node, names, parse_or_none(candidate.runnable.source))
     guards += [
-        Guard((Condition(ast.Name(name), sign, literal),), {})
+        Guard((Condition(ast.Name(name), sign, value),), {})
         for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False))
-        for sign in _signs(literal, shape)
+        for sign, value in _signs(literal, shape)
     ]
     magic = {id(guard): any(_is_magic(value, known) for value in guard.constants) for guard in guards}
     for guard in sorted(guards, key=lambda guard: not magic[id(guard)]):
@@ -469,12 +469,16 @@ def _guard_inputs(
                 yield Tailored(args, kwargs, magic[id(guard)], inside, ordered, variants)
 
 
-def _signs(literal: object, shape: ValueShape) -> list[str]:
-    """Return how a value of a shape may be compared with a literal."""
+def _signs(literal: object, shape: ValueShape) -> list[tuple[str, object]]:
+    """Return how a value of a shape may be compared with a literal; alone in a row it is its least and its largest."""
     kinds = {type(literal).__name__, *(["float"] if type(literal) is int else [])}
     items = shape.items.item.kinds if shape.items is not None and shape.columns is None else frozenset()
-    signs = [_EQUAL] if kinds & shape.kinds else []
-    return [*signs, _CONTAINS] if kinds & items or (isinstance(literal, str) and signs) else signs
+    signs: list[tuple[str, object]] = [(_EQUAL, literal)] if kinds & shape.kinds else []
+    if kinds & items:
+        signs += [(_CONTAINS, literal), *([(_EQUAL, [literal])] if "list" in shape.kinds else [])]
+    elif isinstance(literal, str) and signs:
+        signs.append((_CONTAINS, literal))
+    return signs
 
 
 def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Arguments]:

@@ -19,7 +19,9 @@ from codeguard.behavior.source.definitions import Function, Module, parse_or_non
 from codeguard.behavior.source.layout import arguments_of, drops_annotations
 from codeguard.behavior.verdict.effects import (
     CODE,
+    ENVIRONMENT,
     ESCAPE,
+    FILES,
     INTERNALS,
     Capability,
     capabilities_of_computed,
@@ -30,6 +32,7 @@ from codeguard.syntax.names import Names, dotted_name
 from codeguard.syntax.scopes import BindingKind
 
 _ASKING = frozenset({"hasattr", "isinstance", "dir"})  # these reveal objects that the code was not given
+_READ = frozenset({ENVIRONMENT, FILES})  # kinds of what is read once and then a plain value
 _ANY = frozenset({"eval", "exec", "globals()", "locals()", "vars()"})  # what is used is computed when it runs
 
 
@@ -143,7 +146,10 @@ class ModuleEffects:
                 holders = (holder for item in node.args[:1] for holder in self._names.names_of(item))
                 found.able.update(item for holder in holders for item in capabilities_of_computed(holder))
             if not given and not name.startswith((":", ".")):
-                found.able.update(capabilities_of_name(name.replace("()", "").replace("[]", "")))
+                able = capabilities_of_name(name.replace("()", "").replace("[]", ""))
+                found.able.update(
+                    item for item in able if item.kind not in _READ or not _is_result(name, node)
+                )
 
     def _names_of(self, node: ast.expr) -> tuple[bool, list[str]]:
         """Return whether an expression begins with a parameter, and its names.
@@ -186,6 +192,13 @@ def module_capabilities(source: str) -> frozenset[Capability]:
     """Return the capabilities of a module according to its syntax; empty if it does not parse."""
     tree = parse_or_none(source)
     return ModuleEffects(tree.body).of(tree.body) if tree is not None else frozenset()
+
+
+def _is_result(name: str, node: ast.expr) -> bool:
+    """Return whether a name is of what a call or an item gave elsewhere: what was read there is not read here."""
+    own = {ast.Call: "()", ast.Subscript: "[]"}.get(type(node), "")
+    rest = name.removesuffix(own)
+    return "()" in rest or "[]" in rest
 
 
 def _implicit(owner: ast.ClassDef) -> Iterator[Function]:

@@ -188,12 +188,17 @@ def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[Obs
     sources = [guesses, related_guesses]
     if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
         sources.insert(0, file_guesses)
+    monotonous: list[ObservedCall] = []
     for made in sources:
         taken = yield from _accepted_groups(runner, reference, made(reference.definition))
-        if taken:  # all accepted kinds of files; of other groups only the first one is its domain
-            kept = [item for group in (taken if made is file_guesses else taken[:1]) for item in group]
-            return list({_key(item.call): item for item in kept}.values())
-    return []
+        # All accepted kinds of files; of other groups the first one is its domain of which the results differ.
+        if made is not file_guesses:
+            telling = (group for group in taken if len(set(map(_outcome, group))) > 1)
+            monotonous = monotonous or next(iter(taken), [])
+            taken = list(itertools.islice(telling, 1))
+        if taken:
+            return list({_key(item.call): item for group in taken for item in group}.values())
+    return monotonous
 
 
 def _accepted_groups(
@@ -218,6 +223,12 @@ def _accepted_groups(
         if kept and len(kept) * 4 >= len(group) * 3:
             taken.append(kept)
     return taken
+
+
+def _outcome(item: ObservedCall) -> str:
+    answer = item.answer
+    changed = answer.args_after if answer.args_after != item.call.args else None
+    return repr((answer.value, answer.stdout, answer.files, changed))
 
 
 def _key(call: Call) -> str:
