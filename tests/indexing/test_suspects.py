@@ -9,7 +9,7 @@ from codeguard.config import Settings
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
-LYING = 'def turn(x, n):\n    """Move the first n items behind the rest."""\n    return []\n'
+LYING = 'def add(a, b):\n    """Add two numbers."""\n    return []\n'
 
 
 def test_demoted_functions_are_named_as_the_convicted_are(tmp_path: Path) -> None:
@@ -27,5 +27,5 @@ def test_demoted_functions_are_named_as_the_convicted_are(tmp_path: Path) -> Non
             report = guard.index([tmp_path / "theirs"])
             (convicted,), (demoted,) = report.convicted, report.demoted
             assert (convicted.symbol, convicted.verdict) == ("add", "fail")
-            assert (demoted.path, demoted.line, demoted.symbol) == ("theirs/y.py", 1, "turn")
+            assert (demoted.path, demoted.line, demoted.symbol) == ("theirs/y.py", 1, "add")
             assert (demoted.verdict, demoted.reason) == ("false claim", "does nothing with its arguments")
