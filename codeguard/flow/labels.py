@@ -23,7 +23,7 @@ from codeguard.syntax.capabilities import (
     WRITING,
 )
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import bound_arguments, defaults_of
+from codeguard.syntax.scopes import BindingKind, bound_arguments, defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -391,13 +391,27 @@ class TaintFlow:
         return labels
 
     def _has_domain(self, node: ast.Call) -> bool:
-        """Return whether a looked-up name ends with a literal domain, or is the variable of such an expression."""
+        """Return whether a looked-up name ends with a literal domain, or is the variable of such an expression.
+
+        A parameter may have any domain.
+        """
         values = [node.args[0], *self._names.values_of(node.args[0])] if node.args else []
+        if any(
+            isinstance(item, ast.Name) and self._is_parameter(item)
+            for value in values
+            for item in walk(value)
+        ):
+            return True
         texts = [item.value for value in values for item in walk(value) if isinstance(item, ast.Constant)]
         return any(
             isinstance(text, str) and "." in text and len(text) > 3 and not _LOCAL_NAME.search(text)
             for text in texts
         )
+
+    def _is_parameter(self, node: ast.Name) -> bool:
+        scopes = self._names.scopes
+        found = scopes.find(node.id, scopes.scope_of(node))
+        return found is not None and any(item.kind is BindingKind.PARAMETER for item in found[1])
 
     def _arrive(self, node: ast.AST, name: str, what: str, labels: Labels) -> None:
         text, hidden = "", False

@@ -19,7 +19,7 @@ from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import SCAN_VERSION
 from codeguard.errors import CorpusError, NothingToDoError
-from codeguard.index.catalog import EXCLUDED_GLOBS, TO_BE_READ_AGAIN, Catalog, FileState
+from codeguard.index.catalog import EXCLUDED_GLOBS, SIGNED_TREES, TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence import Judge, VerdictCounts
@@ -199,7 +199,7 @@ class Indexer:
         self._workspace.refuse_embedding()
         with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
-            before, self._workspace.convicted = self._catalog.meta(TRAINED_ON), None
+            before, self._workspace.convicted = self._trusted(), None
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
@@ -233,8 +233,7 @@ class Indexer:
         report = replace(
             self._report(run, outcome, judge.budget.report(), coverage, checked),
             trusted_before=plan.as_before,
-            nothing_changed=before == self._catalog.meta(TRAINED_ON)
-            and not (run.added or run.removed or checked),
+            nothing_changed=before == self._trusted() and not (run.added or run.removed or checked),
             not_written=installed,
             seconds=time.monotonic() - start,
         )
@@ -324,6 +323,10 @@ class Indexer:
         with self._catalog.transaction():
             for file, (_, state) in zip(files, batch, strict=True):
                 self._catalog.put_file(file, state)
+
+    def _trusted(self) -> tuple[str | None, ...]:
+        """Return what changes with the trusted files and with who vouches for them."""
+        return self._catalog.meta(TRAINED_ON), self._catalog.meta(SIGNED_TREES)
 
     def repair_if_alone(self) -> None:
         """Repair small leftovers of a crash, unless another process is indexing, which owns the intents."""
