@@ -283,7 +283,8 @@ def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
     ]
     answers = [process.communicate(timeout=120) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], answers
-    assert len({out for out, _ in answers}) == 1
+    told = [{**json.loads(out), "budget": None} for out, _ in answers]  # one of them may have run a check
+    assert told[0] == told[1] == told[2]
 
 
 def test_help_and_rules_import_neither_chroma_nor_an_embedding(project: Path) -> None:

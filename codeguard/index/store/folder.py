@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from codeguard.config import CHROMA
 from codeguard.index.store.base import Hit
 from codeguard.index.store.chroma import BATCH, client_settings, collection_of, import_chromadb
-from codeguard.index.store.local import LocalVectors
+from codeguard.index.store.local import LocalVectors, ordered
 from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, folder_by_path
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class FolderVectors(LocalVectors):
         known = self.embeddings(found)
         if any(len(row) != len(vector) for row in known.values()):
             raise self._damaged()
-        hits = [Hit(id_, float(1.0 - row @ np.asarray(vector, np.float32))) for id_, row in known.items()]
-        return sorted(hits, key=lambda hit: (hit.distance, hit.id))
+        return ordered(known, vector)
 
     def prepare(self) -> None:
         """See `Vectors`."""

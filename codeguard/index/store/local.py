@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,8 @@ from codeguard.index.store.base import Hit, Row, Vectors
 
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
+
+ROUNDING = 1e-5  # of a product of two matrices of single precision, at most
 
 
 class LocalVectors(Vectors):
@@ -53,10 +55,11 @@ class LocalVectors(Vectors):
         if vectors.shape[1] != len(vector):
             raise self._damaged()
         distances = 1.0 - vectors @ np.asarray(vector, dtype=np.float32)
-        # All that are as near as the last one, so that ids and not their order in the file decide.
+        # All that may be as near as the last one, so that ids and not their order in the file decide.
         last = np.partition(distances, min(count, len(ids)) - 1)[min(count, len(ids)) - 1]
-        hits = [Hit(ids[at], float(distances[at])) for at in np.flatnonzero(distances <= last)]
-        return sorted(hits, key=lambda hit: (hit.distance, hit.id))[:count]
+        return ordered({ids[at]: vectors[at] for at in np.flatnonzero(distances <= last + ROUNDING)}, vector)[
+            :count
+        ]
 
     def count(self) -> int:
         """See `Vectors`."""
@@ -104,6 +107,13 @@ class LocalVectors(Vectors):
 
     def _damaged(self) -> StoreError:
         return StoreError(f"vectors in {self.location} are damaged", hint=f"bring it back, or {REBUILD}")
+
+
+def ordered(rows: Mapping[str, NDArray[np.float32]], vector: NDArray[np.float32]) -> list[Hit]:
+    """Return vectors by their distance to a query, computed one by one: the same for every way to find them."""
+    asked = np.asarray(vector, np.float64)
+    hits = [Hit(id_, float(1.0 - row.astype(np.float64) @ asked)) for id_, row in rows.items()]
+    return sorted(hits, key=lambda hit: (hit.distance, hit.id))
 
 
 def _count_change(db: sqlite3.Connection) -> None:
