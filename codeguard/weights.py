@@ -68,6 +68,9 @@ DEFAULTS: Mapping[str, Weight] = {
         1.5, "right except where a condition says so; four of 30,000 honest functions"
     ),
     "idle.effect": Weight(1.5, "an effect that serves nobody who calls; one of 900 honest functions"),
+    "idle.import": Weight(
+        1.0, "repeating the import installs what nobody knows; a compatibility module does it"
+    ),
     "stuffing.stuffed": Weight(
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),

@@ -51,6 +51,7 @@ DEMOTING = frozenset(
     {
         "gates.unrelated-exit",
         "idle.effect",
+        "idle.import",
         "obfuscation.concealed-name",
     }
 )

@@ -1,4 +1,4 @@
-"""Effects that have nothing to do with what a function is called for.
+"""Effects and imports that have nothing to do with what a function is called for.
 
 Whoever calls a function for its result gives it arguments and takes the result. A connection, a process, a file or a
 variable of the environment that no argument chooses and that changes nothing of the result is there for somebody else.
@@ -11,8 +11,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis import Reading
+from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
+from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax import capabilities as effects
 from codeguard.syntax.capabilities import effect_of_name
@@ -35,6 +37,7 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
     functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
     for function in functions:
         yield from reading.unread.apart("effect", _effects, reading, function)
+    yield from reading.unread.apart("import", _imports, reading, functions)
 
 
 def _effects(reading: Reading, function: Function) -> Iterator[Match]:
@@ -159,4 +162,45 @@ def _is_used(statement: ast.AST, node: ast.AST, wanted: set[str]) -> bool:
     return not bound or any(targets & wanted or not targets for targets in bound)
 
 
-SIGNAL = signal_of(__file__, "effects that serve neither arguments nor result", _inspect, intent=True)
+def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
+    """Yield functions whose file imports a package that nobody knows, and makes no use of it."""
+    if reading.tree is None:
+        return
+    statements = {reading.place(node)[0] for node in reading.nodes_of(ast.Import)}
+    idle = {
+        name: f"imports {name}, which is no well-known package, and does nothing with it"
+        for imported in imports_of(reading)
+        if (name := imported.package) not in STANDARD_LIBRARY
+        and normalised(name) not in PYTHON_PACKAGES
+        and not imported.guarded
+        and imported.start in statements
+    }
+    if not idle:
+        return
+    for node in reading.nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            idle.pop(node.module.partition(".")[0], None)  # names of it may be for others to import
+        elif (
+            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not _is_bare_call(reading, node)
+        ):
+            for named in reading.names.names_of(node):
+                idle.pop(named.partition(".")[0], None)
+    for reason in idle.values():
+        for function in functions:
+            if not isinstance(reading.parents.get(function), ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Match("import", *reading.place(function), reason)
+
+
+def _is_bare_call(reading: Reading, node: ast.Name) -> bool:
+    """Return whether a module is named for nothing but a call without arguments whose result nobody takes."""
+    around = reading.parents.get(node)
+    while isinstance(around, ast.Attribute):
+        around = reading.parents.get(around)
+    if not isinstance(around, ast.Call) or around.args or around.keywords:
+        return False
+    return isinstance(reading.parents.get(around), ast.Expr)
+
+
+SIGNAL = signal_of(
+    __file__, "effects and imports that serve neither arguments nor result", _inspect, intent=True
+)
