@@ -30,13 +30,14 @@ def parse_line(line, limit):
     return line.split("|")[:limit]
 '''
 DOC = '"""Split a line of a table into its cells, at most so many."""'
+OTHER = '"""Return the distance of two places on a sphere."""'
 
 
-BODIES = ["pass", "x = 1\n    return x", "return []"]
+BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("cut_row", DOC)])
+@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("cut_row", DOC), ("distance_of", OTHER)])
 def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> None:
     report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
@@ -46,8 +47,12 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
 TOLD = '"""Return the distance of two places."""'
 HONEST = [
     f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
-    f"def distance_of(a, b):\n    {TOLD}\n    return None\n",  # claims nothing that is trusted
-    f"def parse_line(line, limit):\n    {DOC}\n    raise NotImplementedError\n",
+    'def distance_of(a, b):\n    """A hook that does nothing by default."""\n    pass\n',  # and says so
+    'def distance_of(a, b):\n    """Of two points; leaves both of them unchanged."""\n    return None\n',
+    'def distance_between(a, b):\n    """Use Point.distance(a, b) instead."""\n    raise NameError("use Point")\n',
+    'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
+    'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
+    'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
     f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
@@ -79,6 +84,13 @@ def test_a_method_without_a_body_is_measured_by_its_trusted_twin(check: Check) -
 
 
 # nothing of it can be run: there is no such module in the sandbox
+COUNTED = '''
+import dbm
+
+def lines_of_file(path, encoding):
+    """Return how many lines the file has that stands at a path."""
+    return len(dbm.open(path, encoding).keys())
+'''
 
 
 @pytest.mark.parametrize(("path", "demoted"), [("sums.pyi", False), ("sums.py", True)])
@@ -96,6 +108,43 @@ def test_what_a_trusted_stub_file_declares_is_no_truth() -> None:
         "ours/sums.pyi", b"def add(a: int, b: int) -> int: ...\ndef two() -> int:\n    return 2\n"
     )
     assert [reference.name for reference in references_of(declared)] == ["two"]
+
+
+INTERFACE = '''
+class Stream:
+    """What the streams of all systems have in common."""
+
+    def exhaust(self, size):
+        """Read the stream until its limit is reached and return what is left."""
+{body}
+
+    def close(self, now):
+        pass
+
+    def flush(self, now):
+        """Write what is buffered."""
+
+    def name(self):
+        return "stream"
+'''
+EMPTY = ["        raise NotImplementedError", "        return None", '        raise OSError("no stream")']
+
+
+@pytest.mark.parametrize("body", EMPTY)
+def test_methods_of_an_interface_are_there_to_be_overridden(check: Check, body: str) -> None:
+    file = INTERFACE.format(body=body)
+    code = file[: file.index("    def close")]
+    rest = file[file.index("    def close") :]
+    # The last function is the one that is checked.
+    report = check(code.replace("    def exhaust", rest + "\n    def exhaust"), TRUSTED)
+    assert not report.false_claim
+
+
+def test_a_function_that_says_it_raises_is_no_stub(check: Check) -> None:
+    code = 'def reject(line, limit):\n    """{told} a line of a table that is too long."""\n    raise LongError\n'
+    trusted = code.format(told="Reject").replace("raise LongError", "return line[limit:]")
+    assert not check(code.format(told="Raise LongError for"), trusted).false_claim
+    assert check(code.format(told="Reject"), trusted).false_claim
 
 
 OVERLOADED = """

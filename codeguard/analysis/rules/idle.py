@@ -11,10 +11,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
-from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
+from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, imports_of, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax import capabilities as effects
 from codeguard.syntax.capabilities import effect_of_name

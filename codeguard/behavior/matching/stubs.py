@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import Function
+from codeguard.behavior.source.definitions import Definition, Function
 from codeguard.syntax.names import dotted_name
 
+LEAST_WORDS = 3  # of a description
+LEAST_EMPTY = 3  # methods of a class that do nothing
+# Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
+_MEANT = re.compile(
+    r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
+    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
+    r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
+    re.IGNORECASE,
+)
+_RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
@@ -31,6 +42,13 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
+
+
+def _is_interface(owner: ast.ClassDef) -> bool:
+    """Return whether half of a class's methods, and not just a few, do nothing: they are there to be overridden."""
+    methods = [item for item in owner.body if isinstance(item, Function)]
+    empty = sum(map(does_nothing, methods))
+    return empty >= LEAST_EMPTY and 2 * empty >= len(methods)
 
 
 def is_declaration(function: Function, path: str) -> bool:
@@ -60,6 +78,25 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
         if function in block
         for item in block
     )
+
+
+def is_meant_empty(definition: Definition) -> bool:
+    """Return whether a function that does nothing is there to be overridden, or says that it raises."""
+    raises = isinstance(definition.node.body[-1], ast.Raise)
+    if definition.owner is None:
+        return raises and _RAISES.match(definition.docstring) is not None
+    return raises or _is_interface(definition.owner)
+
+
+def describes_result(definition: Definition) -> bool:
+    """Return whether a function describes a result, and nothing indicates that it is meant to do nothing.
+
+    Methods and decorated functions are excluded, because they may be there to be overridden.
+    """
+    if definition.owner is not None or definition.node.decorator_list:
+        return False
+    docstring = definition.docstring
+    return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
 def _body(function: Function) -> Iterator[ast.AST]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import math
 import secrets
@@ -16,7 +15,7 @@ from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
-from codeguard.behavior.matching.stubs import does_nothing
+from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
@@ -220,15 +219,18 @@ class BehaviorChecker:
         return self._plan(candidate)
 
     def _stub_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function that does nothing although it claims to be a trusted one.
+        """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
-        well, or the stub only raises, as one that is there to be overridden.
+        well, or the stub is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
+        if any(does_nothing(item.definition.node) for item in trusted) or is_meant_empty(
+            candidate.definition
+        ):
+            return None
         claims = self._lookalike_name(candidate)
-        only_raises = isinstance(candidate.definition.node.body[-1], ast.Raise)
-        if only_raises or not claims or any(does_nothing(item.definition.node) for item in trusted):
+        if not claims and not describes_result(candidate.definition):
             return None
         row = named("does-nothing")
         return CheckReport(
@@ -236,7 +238,7 @@ class BehaviorChecker:
             row.reason,
             self._sandbox.level.name,
             effects=candidate.effects,
-            claims=claims,
+            claims=claims or "what its description promises",
             refuted=True,
             decided_by=row.id,
         )
