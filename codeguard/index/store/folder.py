@@ -80,6 +80,7 @@ class FolderVectors(LocalVectors):
             return self._synchronized(most_due) if self._client is not None or self._opened() else None
         except (ImportError, UnsafeStateError):
             self._unusable = True
+            self._open.close()
         except Exception:  # Chroma raises its own, pydantic's, sqlite's and plain ones
             self._give_up()
         return None
@@ -107,9 +108,8 @@ class FolderVectors(LocalVectors):
         }
         present = {str(id_) for id_ in collection.get(include=[])["ids"]}
         gone = present - changes.keys()
-        if done > now or len(gone) > len(
-            changes
-        ):  # of another catalog, or mostly space that Chroma does not free
+        # Of another catalog, or mostly space that Chroma does not free.
+        if done > now or len(gone) > len(changes):
             self._client.delete_collection(collection.name)
             collection, present, gone, done = collection_of(self._client), set(), set(), -1
         due = [id_ for id_, change in changes.items() if change > done or id_ not in present]
