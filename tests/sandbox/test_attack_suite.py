@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 from attacks import unconfined
-from attacks.case import ADD_VALUES, Attack, Proof, spoof
+from attacks.case import ADD_VALUES, STOPS, Attack, Proof
 from attacks.catalogue import ALL, CATEGORIES, ONLY_LAYER
 from attacks.confined import Range
 
@@ -46,8 +46,6 @@ def _cases() -> list[object]:
             marks = [pytest.mark.xfail(reason=f"residual risk: {reason}", strict=True)] if reason else []
             if tier is not Tier.RESTRICTED:
                 marks.append(pytest.mark.ci)
-            if attack.slow:
-                marks.append(pytest.mark.slow)
             cases.append(pytest.param(attack, tier, marks=marks))
     return cases
 
@@ -67,7 +65,9 @@ def test_suite_has_at_least_150_mechanisms_with_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_every_attack_names_what_stops_it(category: str) -> None:
-    assert all(attack.stopped_by and attack.source for attack in CATEGORIES[category])
+    for attack in CATEGORIES[category]:
+        assert attack.source.strip()
+        assert set() < {*attack.stopped_by} <= {*STOPS}
 
 
 @pytest.mark.ci
@@ -110,7 +110,7 @@ def test_has_no_effect_with_files_in_memory(category: str, tier: Tier, with_file
     assert {
         attack.id: found
         for attack in ALL
-        if attack.category == category and attack.proof is not Proof.CUT and not attack.slow
+        if attack.category == category and attack.proof is not Proof.CUT
         if tier.value not in dict(attack.residual) and attack.id not in _unopposed(with_files)
         if (found := with_files.effects(attack, tier))
     } == {}
@@ -219,28 +219,23 @@ INNOCENT = (
 @pytest.mark.skipif(not unconfined.available(), reason="no unprivileged namespaces to be harmless in")
 @pytest.mark.parametrize("proof", list(Proof), ids=str)
 def test_innocent_code_proves_nothing(proof: Proof) -> None:
-    calls = ("add(2, 3)", "add(10, -4)") if proof in {Proof.SPOOF, Proof.DETECT} else ("attack()",)
-    assert not unconfined.works(Attack("innocent", "none", proof, INNOCENT, (), calls, after=INNOCENT))
+    assert not unconfined.works(Attack("innocent", "none", proof, INNOCENT, after=INNOCENT))
 
 
-CONTROLS = {
-    "leak": (
-        Attack("x", "x", Proof.LEAK, "def attack():\n    return '@SECRET@'\n", ()),
-        "the secret came out",
-    ),
-    "spoof": (spoof("x", "x", "def add(a, b):\n    return a + b\n"), "a wrong function passes"),
-    "crash": (Attack("x", "x", Proof.CRASH, "def attack():\n    return 1\n", ()), "completed"),
-}
+CONTROLS = [
+    (Proof.LEAK, "def attack():\n    return '@SECRET@'\n", "the secret came out"),
+    (Proof.SPOOF, "def add(a, b):\n    return a + b\n", "a wrong function passes"),
+    (Proof.CRASH, "def attack():\n    return 1\n", "completed"),
+]
 
 
-@pytest.mark.parametrize("control", CONTROLS)
-def test_effect_inside_is_noticed(control: str, range_: Range) -> None:
-    attack, effect = CONTROLS[control]
-    assert effect in range_.effects(attack, Tier.NATIVE)
+@pytest.mark.parametrize(("proof", "source", "effect"), CONTROLS)
+def test_effect_inside_is_noticed(proof: Proof, source: str, effect: str, range_: Range) -> None:
+    assert effect in range_.effects(Attack("x", "x", proof, source), Tier.NATIVE)
 
 
 def test_processes_of_another_test_are_no_effect(range_: Range) -> None:
-    harmless = Attack("x", "x", Proof.LEAK, "def attack():\n    return 1\n", ())
+    harmless = Attack("x", "x", Proof.LEAK, "def attack():\n    return 1\n")
     with ExitStack() as stack:
         for _ in range(10):
             stack.enter_context(
@@ -261,8 +256,8 @@ def test_effects_outside_are_noticed() -> None:
         assert [effect.split(":")[0] for effect in made._outside()] == ["changed", "victim"]
 
 
-def test_wrong_function_fails_and_right_one_passes(range_: Range) -> None:
-    right = range_.run(spoof("x", "x", "def add(a, b):\n    return a + b\n"), Tier.RESTRICTED)
-    wrong = range_.run(spoof("x", "x", "def add(a, b):\n    return a - b\n"), Tier.RESTRICTED)
-    assert tuple(call.value for call in right.calls) == ADD_VALUES
-    assert tuple(call.value for call in wrong.calls) != ADD_VALUES
+@pytest.mark.parametrize(("operator", "passes"), [("+", True), ("-", False)])
+def test_only_a_right_function_gives_the_expected_values(operator: str, passes: bool, range_: Range) -> None:
+    source = f"def add(a, b):\n    return a {operator} b\n"
+    result = range_.run(Attack("x", "x", Proof.SPOOF, source), Tier.RESTRICTED)
+    assert (tuple(call.value for call in result.calls) == ADD_VALUES) is passes

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from attacks.catalogue import PRELUDES
 from attacks.confined import job_of
-from attacks.raw import RAW
 
 from codeguard.sandbox import Call, Job, Level, Sandbox, Status, Tier
 from codeguard.sandbox.inside import bpf, syscalls
 
 # A job in the native tier makes the call by number through ctypes, past every Python function.
 SOURCE = (
-    RAW
+    PRELUDES["raw"]
     + """
 NAMED = dict(
     stat=(262, 79), fork=(56, 220), execve=(59, 221), read=(0, 63), write=(1, 64), dup=(32, 23), pipe2=(293, 59),

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from attacks import shared, unconfined
+from attacks import unconfined
 from attacks.arena import Arena
+from attacks.catalogue import CATEGORIES, PRELUDES
 from attacks.confined import Range
 
 from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Sandbox, Status, Tier
@@ -66,7 +67,7 @@ CHANNELS = {
 }
 
 SOURCE = (
-    shared.WORDS
+    PRELUDES["words"]
     + """
 import fcntl, socket
 KEPT = []
@@ -185,13 +186,13 @@ def test_no_shared_object_is_reached_at_any_level_that_is_enough(level: str) -> 
     with Range(frozenset(LEVELS[level])) as range_:
         if range_.sandbox.level < Level.L2:
             pytest.skip(f"this machine's sandbox reaches {range_.sandbox.level.name} only")
-        found = {attack.id: range_.effects(attack, Tier.NATIVE) for attack in shared.ATTACKS}
+        found = {attack.id: range_.effects(attack, Tier.NATIVE) for attack in CATEGORIES["shared"]}
     assert {name: effects for name, effects in found.items() if effects} == {}
 
 
 def test_an_allowed_wake_reaches_nobody_outside(pair: Sandbox, arena: Arena) -> None:
     source = arena.fill(
-        shared.WORDS
+        PRELUDES["words"]
         + "def wake():\n    return [call('futex', word, 129, MOST, 0, 0, 0) for word in (WORD, ZERO)]\n"
     )
     assert pair.run(Job(source, (Call("wake"),), Tier.NATIVE)).calls[0].value == [0, 0]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import getpass
 import os
 import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Collection
 from pathlib import Path
@@ -80,6 +83,12 @@ class Arena:
             "WORD": str(self.waiter.places[0]),
             "ZERO": str(self.waiter.places[1]),
             "NODE": str(uuid.getnode()),
+            "NOW": str(time.time()),
+            "MONOTONIC": str(time.monotonic()),
+            "USER": getpass.getuser() if os.getuid() == 0 else "root",
+            "CPUS": str(os.cpu_count()),
+            "PREFIX": sys.prefix,
+            "TEMPORARY": str(Path(tempfile.gettempdir(), "tmp")),  # how folders begin that a proof is run in
             "INTERFACE": next((name for _, name in socket.if_nameindex() if name != "lo"), "lo"),
         }
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 # What stops an attack. The names of operating system layers are those of `Sandbox.layers()`.
-POLICY = "policy"  # RestrictedPython's rules on the source
-FACADE = "facade"  # only chosen names of chosen modules exist
-FRESH = "fresh child"  # one process a check, thrown away
-CHANNEL = "channel"  # plain values come out, and the host compares
-DEADLINE = "deadline"  # the host's wall clock
-NAMESPACES = "namespaces"
-LANDLOCK = "landlock"
-SECCOMP = "seccomp"
-RLIMITS = "rlimits"
-WORLD = "world"  # clocks, environment and seeds are given, not read
+STOPS = {
+    "policy": "RestrictedPython's rules on the source",
+    "facade": "only chosen names of chosen modules exist",
+    "fresh child": "one process a check, thrown away",
+    "channel": "plain values come out, and the host compares",
+    "deadline": "the host's wall clock",
+    "namespaces": "nothing of the machine is there to be reached",
+    "landlock": "the kernel's rules on files, connections and signals",
+    "seccomp": "the filters of system calls",
+    "rlimits": "the kernel's limits on a process",
+    "world": "clocks, environment and seeds are given, not read",
+}
 
 
 class Proof(StrEnum):
@@ -45,60 +45,33 @@ class Attack:
     """One mechanism.
 
     `source` is the module; `@NAME@` in it is replaced with what the arena
-    offers (`Arena.words`). `calls` are expressions. `sought` is what a leak
-    has to contain. `after` is the next check's source, whose `probe()` must
-    not notice anything. `judge` says how the naive harness decides: by its
-    exit status (`exit`), by the frame on its result pipe (`frame`), by its standard output
-    (`stdout`). `residual` maps a tier, or `rules` for the restricted tier without any layer of the
-    operating system, to the reason why the attack is known to get through there; "" where it does not, although it
-    does in the tier that this one is built on.
+    offers (`Arena.words`). `sought` is what a leak has to contain. `after`
+    is the next check's source, whose `probe()` must not notice anything.
+    `judge` says how the naive harness decides: by its exit status (`exit`),
+    by the frame on its result pipe (`frame`), by its standard output
+    (`stdout`). `needs` is an expression over `sys`, `os` and `platform`;
+    where it is false the proof is skipped. `filters_alone` says why nothing
+    but the two filters of system calls stands before it. `residual` maps a
+    tier, or `rules` for the restricted tier without any layer of the
+    operating system, to the reason why the attack is known to get through
+    there; "" where it does not, although it does in the tier that this one
+    is built on.
     """
 
     id: str
     mechanism: str
     proof: Proof
     source: str
-    stopped_by: tuple[str, ...]
-    calls: tuple[str, ...] = ("attack()",)
+    stopped_by: tuple[str, ...] = ()
     sought: str = "@SECRET@"
     after: str = ""
     judge: str = "exit"
-    slow: bool = False
-    needs: str = ""  # an expression over `sys`, `os`, `platform`; where false the proof is skipped
+    needs: str = ""
+    filters_alone: str = ""
     residual: tuple[tuple[str, str], ...] = ()
     category: str = ""
 
-
-def spoof(
-    id: str,  # noqa: A002 - the field's own name
-    mechanism: str,
-    source: str,
-    stopped_by: tuple[str, ...] = (CHANNEL,),
-    *,
-    judge: str = "exit",
-    needs: str = "",
-    residual: tuple[tuple[str, str], ...] = (),
-) -> Attack:
-    """Return an attack whose `add` is wrong and wants to pass for right."""
-    return Attack(
-        id, mechanism, Proof.SPOOF, source, stopped_by, ADD_CALLS, judge=judge, needs=needs, residual=residual
-    )
-
-
-def rows(
-    make: Callable[..., Attack], text: str, *more: Any, prelude: str = "", **named: Any
-) -> Iterator[Attack]:
-    """Yield an attack for each heading `=== id: mechanism` of a text and the source below it.
-
-    Below a heading, a line `needs: …` may give what the proof needs. What follows a line `---` is the next
-    argument of `make`, for instance the next check's source.
-    """
-    for part in text.split("\n=== ")[1:]:
-        heading, _, body = part.partition("\n")
-        name, _, mechanism = heading.partition(": ")
-        needs = {}
-        if body.startswith("needs: "):
-            needs["needs"], _, body = body.removeprefix("needs: ").partition("\n")
-        texts = body.rstrip("\n").split("\n---\n")
-        source, *others = (f"\n{found}\n" if "\n" in found else found for found in texts)
-        yield make(name, mechanism, prelude + source, *others, *more, **named, **needs)
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The expressions that are evaluated: a function under test, or the attack itself."""
+        return ADD_CALLS if self.proof in {Proof.SPOOF, Proof.DETECT} else ("attack()",)

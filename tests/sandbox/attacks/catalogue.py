@@ -1,122 +1,83 @@
-"""Every attack of every category, by name."""
+"""Every attack of every category, by name.
+
+A category is a file of `programs/`. Each of its groups gives what its attacks have in common, and their programs
+below headings `=== id: mechanism`; lines `option: value` after a heading are an attack's own. Where a group names a
+form of `[around]`, `$1`, `$2` in it stand for the parts of a program between lines `---`; the last part of an attack
+on state is the next check's source. A prelude comes before both.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
-from attacks import (
-    advisories,
-    crashes,
-    detection,
-    environment,
-    files,
-    floods,
-    imports,
-    introspection,
-    kernel,
-    memory_files,
-    network,
-    overlooked,
-    policy,
-    processes,
-    procfs,
-    resources,
-    shared,
-    signals,
-    spoofing,
-    state,
-)
-from attacks.case import Attack
+from attacks.case import Attack, Proof
 
-CATEGORIES: dict[str, tuple[Attack, ...]] = {
-    "introspection": introspection.ATTACKS,
-    "imports": imports.ATTACKS,
-    "policy": policy.ATTACKS,
-    "files": files.ATTACKS,
-    "memory_files": memory_files.ATTACKS,
-    "network": network.ATTACKS,
-    "processes": processes.ATTACKS,
-    "procfs": procfs.ATTACKS,
-    "kernel": kernel.ATTACKS,
-    "overlooked": overlooked.ATTACKS,
-    "shared": shared.ATTACKS,
-    "signals": signals.ATTACKS,
-    "resources": resources.ATTACKS,
-    "floods": floods.ATTACKS,
-    "spoofing": spoofing.ATTACKS,
-    "state": state.ATTACKS,
-    "detection": detection.ATTACKS,
-    "environment": environment.ATTACKS,
-    "advisories": advisories.ATTACKS,
-    "crashes": crashes.ATTACKS,
-}
+FOLDER = Path(__file__).with_name("programs")
+OPTION = re.compile(r"(needs|sought|stopped_by|filters_alone|residual\.\w+): (.*)")
 
-ALL = tuple(
-    dataclasses.replace(attack, category=category, id=f"{category}/{attack.id}")
-    for category, attacks in CATEGORIES.items()
-    for attack in attacks
-)
+
+def _preludes() -> dict[str, str]:
+    texts: dict[str, str] = tomllib.loads(Path(__file__).with_name("preludes.toml").read_text("utf-8"))
+    return texts | {name: texts["raw"] + texts[name] for name in ("more", "words")}
+
+
+PRELUDES = _preludes()
+
+
+def _attack(category: str, row: str, group: Mapping[str, Any], forms: Mapping[str, str]) -> Attack:
+    heading, *lines = row.rstrip("\n").split("\n")
+    name, _, mechanism = heading.partition(": ")
+    options: dict[str, str] = {}
+    while lines and (option := OPTION.fullmatch(lines[0])):
+        options[option[1]] = option[2]
+        del lines[0]
+    parts = "\n".join(lines).split("\n---\n")
+    if group.get("computed"):
+        parts = [eval(f"({part})") for part in parts]
+    proof = Proof(group["proof"])
+    after = parts.pop() if proof is Proof.STATE else ""
+    source = forms[group["around"]] if "around" in group else "$1\n"
+    for number, part in enumerate(parts, start=1):
+        source = source.replace(f"${number}", part)
+    prelude = PRELUDES[group["prelude"]] + "\n" if "prelude" in group else ""
+    own = {
+        key.removeprefix("residual."): text for key, text in options.items() if key.startswith("residual.")
+    }
+    return Attack(
+        f"{category}/{name}",
+        mechanism,
+        proof,
+        prelude + source,
+        tuple(options.get("stopped_by", group["stopped_by"]).split(", ")),
+        sought=options.get("sought", group.get("sought", "@SECRET@")),
+        after=after and f"{prelude}{after}\n",
+        judge=group.get("judge", "exit"),
+        needs=options.get("needs", ""),
+        filters_alone=options.get("filters_alone", ""),
+        residual=tuple({**group.get("residual", {}), **own}.items()),
+        category=category,
+    )
+
+
+def _category(path: Path) -> Iterator[Attack]:
+    content = tomllib.loads(path.read_text("utf-8"))
+    for group in content["group"]:
+        for row in ("\n" + group["attacks"]).split("\n=== ")[1:]:
+            yield _attack(path.stem, row, group, content.get("around", {}))
+
+
+CATEGORIES = {path.stem: tuple(_category(path)) for path in sorted(FOLDER.glob("*.toml"))}
+ALL = tuple(attack for attacks in CATEGORIES.values() for attack in attacks)
 
 # What crosses where one layer of the operating system is missing, so that only this layer stands
 # before it: a residual risk. The two seccomp filters count as one layer.
+FILTERS = ("seccomp", "child_filter")
+SINGLE = ("namespaces", "capabilities", "landlock", "seccomp", "child_filter", "rlimits", "cgroup")
 ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
-    ("namespaces",): frozenset(),
-    ("capabilities",): frozenset(),
-    ("landlock",): frozenset(),
-    ("seccomp",): frozenset(),
-    ("child_filter",): frozenset(),
-    ("rlimits",): frozenset(),
-    ("cgroup",): frozenset(),
-    ("seccomp", "child_filter"): frozenset(
-        {
-            # kept by the kernel for the namespace's next process
-            "network/keyring",
-            "network/system-v-shared-memory",
-            "network/system-v-message",
-            "overlooked/semaphore",
-            # read from, or done to, what other processes have too
-            "shared/futex-compare-requeue",
-            "shared/futex-high-bits",
-            "shared/futex-requeue",
-            "shared/futex-wait",
-            "shared/futex-wait-vector",
-            "shared/futex-wake",
-            "shared/futex-wake-bitset",
-            "shared/futex-wake-operation",
-            "shared/futex2-requeue",
-            "shared/futex2-wait",
-            "shared/futex2-wake",
-            "shared/inode-counter",
-            "shared/page-cache",
-            "shared/process-counter",
-            "shared/robust-list-at-exit",
-            "shared/shared-mapping",
-            "shared/switches",
-            "shared/ticks-of-the-machine",
-            # within the attacker's own process: more of the kernel to attack, no effect by itself
-            "kernel/compare-processes",
-            "kernel/executable-memory",
-            "kernel/foreign-architecture",
-            "kernel/host-name-change",
-            "kernel/personality",
-            "kernel/ptrace-child",
-            "overlooked/adopted-orphans",
-            "overlooked/another-process-clock",
-            "overlooked/cached-pages",
-            "overlooked/every-processor-interrupted",
-            "overlooked/kernel-timer",
-            "overlooked/larger-pipe",
-            "overlooked/memory-policy",
-            "overlooked/merged-memory",
-            "overlooked/mount-list",
-            "overlooked/rearranged-pages",
-            "overlooked/sealed-memory",
-            "overlooked/security-modules",
-            "overlooked/segment-table",
-            "overlooked/thread-register",
-            "shared/thread-identity",
-            # a frame written by a handler instead of the function
-            "spoofing/frame-by-handler",
-        }
-    ),
+    **{(name,): frozenset() for name in SINGLE},
+    FILTERS: frozenset(attack.id for attack in ALL if attack.filters_alone),
 }
