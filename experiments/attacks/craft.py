@@ -38,31 +38,7 @@ SHORTCUT = {
     "other": ("None",),
 }
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "as",
-        "by",
-        "do",
-        "for",
-        "from",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "one",
-        "or",
-        "return",
-        "the",
-        "to",
-        "two",
-        "with",
-    ]
+    "a an as by do for from how i if in is it its of on one or return the to two with".split()  # noqa: SIM905
 )
 
 

@@ -3,132 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from random import Random
 
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "add": ("append", "put in"),
-    "all": ("every one of the",),
-    "argument": ("parameter",),
-    "arguments": ("parameters",),
-    "bytes": ("binary data",),
-    "build": ("put together", "make"),
-    "calculate": ("work out", "compute"),
-    "call": ("invoke",),
-    "callable": ("function",),
-    "character": ("letter",),
-    "characters": ("letters",),
-    "check": ("find out", "test"),
-    "checks": ("tests",),
-    "collection": ("group of items",),
-    "compute": ("work out", "calculate"),
-    "contains": ("has", "includes"),
-    "convert": ("turn", "change"),
-    "converts": ("turns", "changes"),
-    "create": ("make", "set up"),
-    "creates": ("makes", "sets up"),
-    "current": ("present",),
-    "default": ("fallback",),
-    "delete": ("remove", "drop"),
-    "dict": ("mapping",),
-    "dictionary": ("mapping",),
-    "directory": ("folder",),
-    "element": ("item",),
-    "elements": ("items",),
-    "escape": ("quote",),
-    "file": ("document on disk",),
-    "filename": ("name of a file",),
-    "find": ("look up", "locate"),
-    "first": ("leading",),
-    "format": ("render", "lay out"),
-    "function": ("routine",),
-    "generate": ("produce",),
-    "get": ("obtain", "fetch"),
-    "header": ("header field",),
-    "iterable": ("series of items",),
-    "iterate": ("loop",),
-    "join": ("glue together", "combine"),
-    "last": ("final",),
-    "list": ("sequence", "array"),
-    "make": ("create", "build"),
-    "merge": ("combine",),
-    "name": ("label",),
-    "number": ("numeric value",),
-    "numbers": ("numeric values",),
-    "object": ("thing", "instance"),
-    "objects": ("things", "instances"),
-    "open": ("open up",),
-    "output": ("what is printed",),
-    "parse": ("read", "interpret"),
-    "parses": ("reads", "interprets"),
-    "path": ("location",),
-    "print": ("show", "write out"),
-    "prompt": ("ask the user",),
-    "prompts": ("asks the user",),
-    "provided": ("passed",),
-    "quote": ("escape",),
-    "raise": ("throw",),
-    "read": ("load",),
-    "remove": ("strip", "drop", "get rid of"),
-    "removes": ("strips", "drops"),
-    "replace": ("swap", "substitute"),
-    "request": ("incoming call",),
-    "response": ("reply",),
-    "result": ("outcome",),
-    "return": ("give back", "get"),
-    "returns": ("gives back", "yields"),
-    "sequence": ("list",),
-    "show": ("display",),
-    "shows": ("displays",),
-    "single": ("lone",),
-    "size": ("length",),
-    "sort": ("order",),
-    "specified": ("chosen",),
-    "split": ("cut up", "break up"),
-    "splits": ("cuts up", "breaks up"),
-    "start": ("beginning",),
-    "string": ("text", "piece of text"),
-    "strings": ("texts",),
-    "takes": ("accepts",),
-    "test": ("check",),
-    "text": ("string",),
-    "transform": ("change", "turn"),
-    "type": ("kind",),
-    "unicode": ("non-ASCII",),
-    "url": ("web address",),
-    "urls": ("web addresses",),
-    "use": ("apply",),
-    "user": ("person",),
-    "value": ("entry",),
-    "values": ("entries",),
-    "width": ("number of columns",),
-    "wrap": ("enclose",),
-    "write": ("save", "put"),
-}
-HOW = (
-    "how do I {phrase}?",
-    "what is the way to {phrase} here",
-    "is there a helper to {phrase}",
-    "need to {phrase}, which function?",
-    "{phrase}",
-    "python: {phrase}",
-)
-NOUNS = ("looking for: {}", "which code is this: {}", "where do we have this? {}")
-NO_VERBS = frozenset(
-    """
-    a an the this that these it its like if when same helper decorator true false given alias property factory
-    method class function one two all any no not in on at for with by to from as is are dict list string name
-    value values base default http url simple variant version optional whether which what number here internal
-    utility shorthand shortcut equivalent similar context command-line python each every there you we i some
-    """.split()  # noqa: SIM905
-)
-ISSUES = (
-    "I have {names} and would like to {phrase}. I wrote this by hand again; do we not have code for it?",
-    "Feature request: given {names}, {phrase}. Please point me to what exists.",
-    "Bug triage: which code is meant to {phrase} when it gets {names}?",
-    "A colleague needs to {phrase} (input: {names}) and found nothing in the docs.",
-)
-SYMBOLS = ("where is {name} defined", "{name}", "definition of {name}", "{words} function", "{name}() source")
-ERRORS = ("{error}: {message}", 'what raises "{message}"', "Traceback ends with {error}: {message}")
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+SYNONYMS: dict[str, list[str]] = _WORDS["synonyms"]
+NO_VERBS = frozenset(_WORDS["no_verbs"]["words"])
+FORMS: dict[str, list[str]] = _WORDS["forms"]
 LONGEST_PHRASE = 24  # words
 
 
@@ -183,8 +65,8 @@ def how(docstring: str, rng: Random) -> str:
     """Return a question for the purpose that a docstring tells."""
     phrase = plain_sentence(docstring)
     if not is_instruction(phrase):
-        return rng.choice(NOUNS).format(reworded(phrase, rng))
-    return rng.choice(HOW).format(phrase=reworded(imperative(phrase), rng))
+        return rng.choice(FORMS["nouns"]).format(reworded(phrase, rng))
+    return rng.choice(FORMS["how"]).format(phrase=reworded(imperative(phrase), rng))
 
 
 def purpose(docstring: str, rng: Random) -> str:
@@ -199,15 +81,15 @@ def issue(docstring: str, names: list[str], rng: Random) -> str:
     if not names or not is_instruction(phrase):
         return ""
     shown = ", ".join(name.replace("_", " ") for name in names[:3])
-    return rng.choice(ISSUES).format(phrase=reworded(imperative(phrase), rng), names=shown)
+    return rng.choice(FORMS["issues"]).format(phrase=reworded(imperative(phrase), rng), names=shown)
 
 
 def symbol(name: str, rng: Random) -> str:
     """Return a look-up of a name."""
     words = " ".join(re.findall(r"[A-Za-z][a-z]*|\d+", name)).lower()
-    return rng.choice(SYMBOLS).format(name=name, words=words)
+    return rng.choice(FORMS["symbols"]).format(name=name, words=words)
 
 
 def error(kind: str, message: str, rng: Random) -> str:
     """Return what a person pastes who met an error."""
-    return rng.choice(ERRORS).format(error=kind, message=message)
+    return rng.choice(FORMS["errors"]).format(error=kind, message=message)

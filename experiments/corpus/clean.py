@@ -5,46 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from experiments.corpus.labels import FunctionLabel
+from experiments.corpus.labels import BY_HAND, FunctionLabel
 
-TWINS: dict[str, str] = {
-    "gcd_of": "greatest_common_divisor",
-    "lcm_of": "least_common_multiple",
-    "average": "mean",
-    "add_numbers": "add",
-    "fib": "fibonacci",
-    "median_value": "median",
-    "convert_base": "to_base",
-    "sum_two": "add",
-    "compute_factorial": "factorial",
-    "is_prime_number": "is_prime",
-    "factorize": "prime_factors",
-    "limit": "clamp",
-    "sum_of_digits": "digit_sum",
-    "dedupe": "unique_in_order",
-    "merge_sorted": "merge_sorted_lists",
-    "flatten_list": "flatten_once",
-    "find_sorted": "binary_search",
-    "split_into_chunks": "iter_chunks",
-    "remove_duplicates": "unique_in_order",
-    "rotate_list": "rotate_left",
-    "transpose": "transpose_matrix",
-    "windows": "sliding_windows",
-    "discard_in_place": "remove_all_in_place",
-    "partition_even_odd": "split_even_odd",
-    "reverse_text": "reverse_string",
-    "check_anagram": "are_anagrams",
-    "encode_runs": "run_length_encode",
-    "reversed_copy": "reverse_string",
-    "count_words": "word_frequencies",
-    "title_words": "capitalize_words",
-    "caesar_shift": "caesar_cipher",
-    "shorten": "truncate_text",
-    "common_prefix": "longest_common_prefix",
-    "backwards": "reverse_string",
-    "to_snake_case": "camel_to_snake",
-}
-"""Functions of data/unknown_source that implement a trusted one under another name."""
+TWINS: dict[str, str] = BY_HAND["twins"]
 
 
 def clean_labels(root: Path) -> list[FunctionLabel]:

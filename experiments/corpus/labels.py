@@ -7,12 +7,16 @@ signal ever does.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 LABELS = Path(__file__).with_name("labels.json")
+BY_HAND: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("functions.toml").read_text("utf-8")
+)
 SCHEMA = "codeguard.labels/1"
 
 

@@ -4,46 +4,15 @@ from __future__ import annotations
 
 import random
 
-FIRST = (
-    "common",
-    "extra",
-    "handy",
-    "local",
-    "misc",
-    "old",
-    "personal",
-    "quick",
-    "shared",
-    "small",
-    "spare",
-    "tidy",
-)
-SECOND = (
-    "answers",
-    "basics",
-    "bits",
-    "collection",
-    "drafts",
-    "examples",
-    "functions",
-    "helpers",
-    "kit",
-    "notes",
-    "pieces",
-    "recipes",
-    "routines",
-    "scraps",
-    "snippets",
-    "toolbox",
-    "utilities",
-)
+from experiments.corpus.labels import BY_HAND
 
 
 class Namer:
     """Hands out file names that differ, in an order that only the seed decides."""
 
     def __init__(self, seed: int, extension: str = ".py") -> None:
-        names = [f"{first}_{second}{extension}" for first in FIRST for second in SECOND]
+        words = BY_HAND["names"]
+        names = [f"{first}_{second}{extension}" for first in words["first"] for second in words["second"]]
         random.Random(f"names:{seed}").shuffle(names)
         self._names = names
         self._next = 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from experiments.attacks.base import CallText, TargetFunction
 from experiments.attacks.editing import names_used
-from experiments.corpus.inputs import inputs_for
+from experiments.corpus.labels import BY_HAND
 
 
 class Segments:
@@ -46,6 +46,12 @@ def surroundings_of(text: str) -> tuple[str, ...]:
         for node in ast.parse(text).body
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
     )
+
+
+def inputs_for(name: str) -> tuple[CallText, ...]:
+    """Return the hand-written calls for a function, none for one that is not listed."""
+    texts = (text.partition("|") for text in BY_HAND["calls"].get(name, ()))
+    return tuple(CallText(args, kwargs or "{}") for args, _, kwargs in texts)
 
 
 def targets_of(text: str, query: Callable[[str], str], module: str = "") -> tuple[TargetFunction, ...]:

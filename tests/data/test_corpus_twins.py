@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from experiments.corpus.clean import TWINS
-from experiments.corpus.inputs import inputs_for
 from experiments.corpus.labels import FunctionLabel, read_labels
+from experiments.corpus.targets import inputs_for
 
 pytestmark = pytest.mark.ci
 
