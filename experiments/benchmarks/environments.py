@@ -18,67 +18,28 @@ import resource
 import struct
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from codeguard.sandbox.inside import bpf, kernel, syscalls
 
 ALL = frozenset(range(64))
-# chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw,
-# sys_chroot, mknod, audit_write, setfcap: what Docker and Podman leave to a container's root
-DOCKER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
-ORDINARY = 1000
-NOT_IN_PASSWD = 54321
-
-_NAMESPACES = 0x7E020000  # the flags of clone that make a namespace
-_NEWUSER = 0x10000000
-_PR_CAP_AMBIENT = 47
+CAPABILITIES = {
+    "all": ALL,
+    # chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw,
+    # sys_chroot, mknod, audit_write, setfcap: what Docker and Podman leave to a container's root
+    "docker": frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31}),
+    "none": frozenset(),
+}
 _LANDLOCK_WRITE_FILE = 2
 _MS = kernel.MS_NOSUID | kernel.MS_NODEV
-
-# Numbers (x86-64, arm64) of calls that the sandbox itself has no use for.
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "bpf": (321, 280),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "get_mempolicy": (239, 236),
-    "init_module": (175, 105),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "io_uring_setup": (425, 425),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "mbind": (237, 235),
-    "migrate_pages": (256, 238),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "move_pages": (279, 239),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "perf_event_open": (298, 241),
-    "pkey_alloc": (330, 289),
-    "process_madvise": (440, 440),
-    "quotactl": (179, 60),
-    "request_key": (249, 218),
-    "sched_setattr": (314, 274),
-    "set_mempolicy": (238, 237),
-    "setdomainname": (171, 162),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "userfaultfd": (323, 282),
-    "vhangup": (153, 58),
+    name: (numbers[0], numbers[1] if len(numbers) > 1 else None)
+    for name, numbers in _TABLE["numbers"].items()
 } | syscalls.NUMBERS
 
 
@@ -102,60 +63,20 @@ class Refusal:
         return [load, compare, refuse, (6, 0, 0, bpf.ALLOW)]
 
 
-def refusals(names: str, code: int = errno.EPERM) -> tuple[Refusal, ...]:
-    """Return refusals of calls by their names in one text."""
-    return tuple(Refusal(name, code) for name in names.split())
-
-
-# What Docker's default profile forbids without CAP_SYS_ADMIN and its like, as far as anything here calls it.
-DOCKER_FILTER = (
-    Refusal("clone", errno.EPERM, 0, bits=_NAMESPACES),
-    Refusal("clone3", errno.ENOSYS),
-    *refusals(
-        "acct add_key bpf clock_settime delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick"
-        " get_mempolicy init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp"
-        " kexec_file_load kexec_load keyctl mbind migrate_pages mount mount_setattr move_mount move_pages"
-        " open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root process_madvise quotactl reboot"
-        " request_key set_mempolicy setdomainname sethostname setns settimeofday swapoff swapon syslog umount2"
-        " unshare userfaultfd vhangup"
-    ),
-)
-# Profiles from before kernel 4.8 also forbid to trace, and know none of the calls made since.
-OLD_DOCKER_FILTER = (
-    *DOCKER_FILTER,
-    *refusals("ptrace process_vm_readv process_vm_writev"),
-    *refusals("landlock_create_ruleset landlock_add_rule landlock_restrict_self close_range openat2"),
-    *refusals("epoll_pwait2 faccessat2 fchmodat2 pidfd_open rseq"),
-)
-NO_LANDLOCK = refusals("landlock_create_ruleset landlock_add_rule landlock_restrict_self", errno.ENOSYS)
-LANDLOCK_OFF = refusals("landlock_create_ruleset landlock_add_rule landlock_restrict_self", errno.EOPNOTSUPP)
-NO_USER_NAMESPACES = (
-    Refusal("unshare", errno.EPERM, 0, bits=_NEWUSER),
-    Refusal("clone", errno.EPERM, 0, bits=_NEWUSER),
-    Refusal("clone3", errno.ENOSYS),
-)
-FULL_USER_NAMESPACES = tuple(
-    replace(item, code=errno.ENOSPC) if item.call != "clone3" else item for item in NO_USER_NAMESPACES
-)
-# What a kernel in user space answers that has a part of Linux only.
-GVISOR = (
-    *NO_LANDLOCK,
-    *refusals("seccomp rseq membarrier clone3 close_range openat2 io_uring_setup userfaultfd", errno.ENOSYS),
-    *refusals("pidfd_open pidfd_getfd pidfd_send_signal epoll_pwait2 kcmp bpf perf_event_open", errno.ENOSYS),
-    *refusals("landlock_add_rule pkey_alloc sched_setattr process_madvise fsopen move_mount", errno.ENOSYS),
-    Refusal("prctl", errno.EINVAL, 0, equals=_PR_CAP_AMBIENT),
-)
-# What a libc other than glibc never calls, and kernels of its time do not have.
-OLD_KERNEL = (
-    *NO_LANDLOCK,
-    *refusals(
-        "clone3 rseq membarrier close_range openat2 faccessat2 statx memfd_create copy_file_range",
-        errno.ENOSYS,
-    ),
-    *refusals(
-        "pidfd_open pidfd_send_signal pidfd_getfd epoll_pwait2 getrandom preadv2 pwritev2", errno.ENOSYS
-    ),
-)
+def _refusals(filters: Sequence[str]) -> tuple[Refusal, ...]:
+    """Return what the filters of these names refuse."""
+    return tuple(
+        Refusal(
+            call,
+            getattr(errno, row["error"]),
+            row.get("argument", -1),
+            row.get("bits", 0),
+            row.get("equals", 0),
+        )
+        for name in filters
+        for row in _TABLE["filters"][name]
+        for call in row["calls"].split()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,125 +102,21 @@ class Environment:
         return not (ordinary and self.user == 0 and not self.mounts)
 
 
-def _rootless(name: str, stands_for: str, **changes: object) -> Environment:
-    single = ("0 1000 1",)
-    made = Environment(name, stands_for, 0, DOCKER, single, DOCKER_FILTER)
-    return replace(made, **changes)  # type: ignore[arg-type]
+def _environment(name: str, row: Mapping[str, Any]) -> Environment:
+    """Return the environment of a row of the table."""
+    made: dict[str, Any] = {
+        "capabilities": CAPABILITIES[row.get("capabilities", "all")],
+        "refused": _refusals(row.get("refused", ())),
+        "limits": {getattr(resource, f"RLIMIT_{kind}"): most for kind, most in row.get("limits", {}).items()},
+        # false: it is not set
+        "variables": {name: text or None for name, text in row.get("variables", {}).items()},
+        "user_map": tuple(row.get("user_map", ())),
+        "mounts": tuple(row.get("mounts", ())),
+    }
+    return Environment(name, **{**row, **made})
 
 
-SUBORDINATE = ("0 1000 1", "1 100000 65535")
-NO_CGROUP = ("cgroup read-only",)
-
-ENVIRONMENTS: dict[str, Environment] = {
-    item.name: item
-    for item in (
-        Environment("nothing-taken", "the machine itself, as root"),
-        Environment("ordinary-user", "the machine itself, as a user other than root", ORDINARY),
-        Environment("docker-root", "Docker's defaults, root", 0, DOCKER, refused=DOCKER_FILTER, mounts=NO_CGROUP),
-        Environment(
-            "docker-user", "Docker's defaults, --user 1000", ORDINARY, DOCKER, refused=DOCKER_FILTER, mounts=NO_CGROUP
-        ),
-        Environment(
-            "docker-old", "an old Docker's defaults (no Landlock), root", 0, DOCKER,
-            refused=OLD_DOCKER_FILTER, mounts=NO_CGROUP,
-        ),
-        Environment(
-            "docker-unconfined", "Docker, seccomp=unconfined, root", 0, DOCKER, mounts=NO_CGROUP
-        ),
-        Environment(
-            "no-new-privileges", "Docker, no-new-privileges, root", 0, DOCKER, refused=DOCKER_FILTER,
-            no_new_privs=True, mounts=NO_CGROUP,
-        ),
-        Environment(
-            "cap-drop-all", "Docker, --cap-drop ALL, root", 0, frozenset(), refused=DOCKER_FILTER, mounts=NO_CGROUP
-        ),
-        Environment(
-            "cap-drop-all-unconfined", "Docker, --cap-drop ALL, seccomp=unconfined, root", 0, frozenset(),
-            mounts=NO_CGROUP,
-        ),
-        Environment(
-            "restricted", "Kubernetes' restricted profile",
-            ORDINARY, frozenset(), refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP,
-        ),
-        _rootless("rootless", "rootless Docker or Podman, root", user_map=SUBORDINATE, mounts=NO_CGROUP),
-        _rootless(
-            "rootless-cap-drop-all", "rootless, --cap-drop ALL", user_map=SUBORDINATE, capabilities=frozenset(),
-            mounts=NO_CGROUP,
-        ),
-        _rootless("rootless-single", "rootless without subordinate ids, root", mounts=NO_CGROUP),
-        _rootless(
-            "rootless-single-cap-drop-all", "rootless without subordinate ids, --cap-drop ALL, no-new-privileges",
-            capabilities=frozenset(), no_new_privs=True, mounts=NO_CGROUP,
-        ),
-        _rootless("rootless-unconfined", "rootless, all capabilities, no filter", capabilities=ALL, refused=()),
-        Environment("no-userns", "user namespaces forbidden", ORDINARY, refused=NO_USER_NAMESPACES),
-        Environment(
-            "userns-full", "user.max_user_namespaces=0", ORDINARY, refused=FULL_USER_NAMESPACES
-        ),
-        Environment(
-            "apparmor-userns", "Ubuntu 24.04: user namespaces without rights in them", ORDINARY, maps_refused=True
-        ),
-        Environment("no-landlock", "a kernel without Landlock", ORDINARY, refused=NO_LANDLOCK),
-        Environment("landlock-off", "Landlock not in the boot's lsm=", ORDINARY, refused=LANDLOCK_OFF),
-        Environment(
-            "docker-no-landlock", "Docker's defaults without Landlock, --user 1000", ORDINARY, DOCKER,
-            refused=(*DOCKER_FILTER, *NO_LANDLOCK), mounts=NO_CGROUP,
-        ),
-        Environment(
-            "gvisor", "gVisor, root", 0, DOCKER,
-            refused=(*GVISOR, Refusal("clone", errno.EPERM, 0, bits=_NAMESPACES), Refusal("unshare")),
-            mounts=NO_CGROUP,
-        ),
-        Environment(
-            "no-seccomp", "a system that takes no seccomp filter", ORDINARY,
-            refused=(Refusal("prctl", errno.EINVAL, 0, equals=kernel.PR_SET_SECCOMP),),
-        ),
-        Environment(
-            "wsl2", "WSL2, a user", ORDINARY, refused=NO_LANDLOCK,
-            mounts=NO_CGROUP,
-        ),
-        Environment(
-            "old-kernel", "an old kernel", ORDINARY, refused=OLD_KERNEL
-        ),
-        Environment(
-            "read-only", "Docker, --read-only, --user 1000", ORDINARY, DOCKER,
-            refused=DOCKER_FILTER, mounts=("root read-only", *NO_CGROUP),
-        ),
-        Environment(
-            "read-only-tmp", "Docker, --read-only, --tmpfs /tmp", ORDINARY, DOCKER,
-            refused=DOCKER_FILTER, mounts=("root read-only", "tmp", *NO_CGROUP),
-        ),
-        Environment(
-            "shm-64m", "Docker's /dev/shm of 64 MB, --user 1000", ORDINARY, DOCKER, refused=DOCKER_FILTER,
-            mounts=("shm 64 MB", *NO_CGROUP),
-        ),
-        Environment(
-            "no-shm", "no /dev/shm to write to, --user 1000", ORDINARY, DOCKER, refused=DOCKER_FILTER,
-            mounts=("shm read-only", *NO_CGROUP),
-        ),
-        Environment("no-cgroup", "control groups read-only", mounts=NO_CGROUP),
-        Environment("hidepid", "/proc with hidepid=2, a user", ORDINARY, mounts=("proc hidepid",)),
-        Environment("no-proc", "no /proc", ORDINARY, mounts=("proc empty",)),
-        Environment(
-            "few-processes", "RLIMIT_NPROC 64, --user of its own", NOT_IN_PASSWD, DOCKER, refused=DOCKER_FILTER,
-            limits={resource.RLIMIT_NPROC: 64},
-        ),
-        Environment(
-            "no-processes", "RLIMIT_NPROC 1", NOT_IN_PASSWD + 1, DOCKER,
-            refused=DOCKER_FILTER, limits={resource.RLIMIT_NPROC: 1}, variables={"OPENBLAS_NUM_THREADS": "1"},
-        ),
-        Environment("few-files", "RLIMIT_NOFILE 64", ORDINARY, limits={resource.RLIMIT_NOFILE: 64}),
-        Environment("little-memory", "RLIMIT_AS 1 GiB", ORDINARY, limits={resource.RLIMIT_AS: 1 << 30}),
-        Environment(
-            "no-home", "Kubernetes' restricted profile, no HOME", NOT_IN_PASSWD, frozenset(),
-            refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP, variables={"HOME": None},
-        ),
-        Environment(
-            "home-not-writable", "OpenShift, HOME=/ not writable", NOT_IN_PASSWD, frozenset(),
-            refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP, variables={"HOME": "/"},
-        ),
-    )
-}  # fmt: skip
+ENVIRONMENTS = {name: _environment(name, row) for name, row in _TABLE["environments"].items()}
 
 
 def arguments(name: str, command: Sequence[str], work: Path, root: Path | None = None) -> list[str]:
