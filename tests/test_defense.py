@@ -148,7 +148,8 @@ def test_a_failing_detector_is_shown_and_fails_closed(mode: str, kept: int) -> N
     assert len(outcome.retained) == kept
     (evidence,) = (*outcome.retained, *outcome.dropped)[0].evidence
     assert evidence.id == "detector_error"
-    assert "ZeroDivisionError" in evidence.reason
+    assert evidence.demotes
+    assert "ZeroDivisionError: inside the detector" in evidence.reason
 
 
 def test_a_switched_off_signal_says_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from test_corpus_clean import load
 
 from experiments.corpus.clean import TWINS
 from experiments.corpus.labels import FunctionLabel, read_labels
@@ -70,16 +70,6 @@ DOMAINS: dict[str, SearchStrategy[tuple[Any, ...]]] = {
     "longest_common_prefix": st.tuples(st.lists(st.text("ab", max_size=5), max_size=4)),
     "camel_to_snake": st.tuples(st.text("abXY_9", max_size=12) | unicode_text),
 }
-
-
-def load(path: Path) -> Any:
-    """Import one of our own clean files (never poison) under a name of its own."""
-    spec = importlib.util.spec_from_file_location(f"twins_{path.parent.name}_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 MODULES = {label.path: load(ROOT / label.path) for label in LABELS}

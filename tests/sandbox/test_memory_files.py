@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,110 +45,10 @@ def left():
     return found
 """
 # Each is a list of expressions, run one after another; what each gives, and what is left in the folder.
-SCRIPTS: dict[str, tuple[str, ...]] = {
-    "reading": (
-        "read('notes.txt')", "read('notes.txt', 'rb')", "read('data/rows.csv')", "read('./data/../notes.txt')",
-        "read('nothing')", "read('data')", "read('notes.txt/')", "read('notes.txt/x')", "read('')", "read('a\\0b')",
-        "list(open('notes.txt'))", "open('notes.txt').readline()", "read(b'notes.txt')", "read(pathlib.Path('notes.txt'))",
-        "read('notes.txt', encoding='utf-16')", "open('notes.txt', 'q')", "open('notes.txt', 'rb', encoding='utf-8')",
-        "open('notes.txt', 'rw')", "open(3.5)", "open('x' * 300)", "open('x/' * 3000)",
-    ),
-    "writing": (
-        "wrote('new.txt', 'hello')", "wrote('notes.txt', 'three\\n', 'a')", "wrote('notes.txt', 'x', 'x')",
-        "wrote('sub/new.txt', 'x')", "wrote('data', 'x')", "wrote('new/', 'x')", "read('notes.txt')",
-        "wrote('bytes', b'\\0\\1', 'wb')", "wrote('bytes', b'\\2', 'r+b')", "read('bytes', 'rb')",
-        "wrote('lines', 'a\\r\\nb', 'w')", "read('lines', newline='')", "wrote('notes.txt', 'n', 'r')",
-        "print('told', file=open('told', 'w'))", "read('told')", "wrote('empty', '')", "wrote('fresh', 'ä')",
-    ),
-    "places in a file": (
-        "[(f := open('notes.txt', 'r+b')).seek(2), f.tell(), f.read(3), f.write(b'ZZ'), f.truncate(), f.close()]",
-        "read('notes.txt')",
-        "[(f := open('far', 'wb')).seek(5), f.write(b'x'), f.seek(-2, 1), f.seek(-1, 2), f.close()]",
-        "read('far', 'rb')", "open('notes.txt').seek(-1)", "open('notes.txt', 'rb').seek(-5, 1)",
-        "[(f := open('a', 'a+')).write('x'), f.seek(0), f.read(), f.closed]", "open('notes.txt').fileno() > 2",
-        "open('notes.txt').write('x')", "open('far', 'wb').read()", "open('notes.txt', 'rb', 0).readinto(bytearray(3))",
-        "(f := open('notes.txt')).close() or f.read()", "open('notes.txt').name", "open('notes.txt').mode",
-        "open('notes.txt', 'rb').mode", "open('x', 'w+b').mode", "repr(open('notes.txt', 'rb'))",
-        "open('notes.txt', 'rb').peek(3)[:3]", "open('notes.txt').isatty()", "open('notes.txt', closefd=False)",
-        "open('notes.txt', 'rb').read1(2)", "memoryview(open('notes.txt', 'rb').read()).tobytes()",
-    ),
-    "descriptors": (
-        "[fd := os.open('d', os.O_RDWR | os.O_CREAT), os.write(fd, b'abcdef'), os.lseek(fd, 1, 0), os.read(fd, 2), os.close(fd)][1:]",
-        "os.open('d', os.O_CREAT | os.O_EXCL)", "os.open('nothing', os.O_RDONLY)", "os.open('data', os.O_WRONLY)",
-        "os.open('d', os.O_DIRECTORY)", "os.read(os.open('d', os.O_WRONLY), 1)", "os.write(os.open('d', os.O_RDONLY), b'x')",
-        "[fd := os.open('d', os.O_RDWR), os.pread(fd, 2, 1), os.pwrite(fd, b'Z', 3), os.ftruncate(fd, 5), os.fsync(fd)][1:]",
-        "read('d')", "[fd := os.open('d', os.O_RDONLY), other := os.dup(fd), os.close(fd), os.read(other, 2)][2:]",
-        "os.fdopen(os.open('d', os.O_RDONLY)).read()", "os.fstat(os.open('d', os.O_RDONLY)).st_size",
-        "os.isatty(os.open('d', os.O_RDONLY))", "os.lseek(os.open('d', os.O_RDONLY), -1, 0)",
-        "os.listdir(os.open('data', os.O_RDONLY))", "os.truncate('d', 2)", "read('d')", "os.truncate('d', -1)",
-        "open('d', opener=lambda path, flags: os.open('notes.txt', flags)).read()",
-    ),
-    "folders": (
-        "os.mkdir('m')", "os.mkdir('m')", "os.mkdir('no/m')", "os.makedirs('p/q/r')", "os.makedirs('p/q/r', exist_ok=True)",
-        "os.makedirs('p/q/r')", "sorted(os.listdir())", "os.listdir('notes.txt')", "os.listdir('no')", "os.rmdir('p')",
-        "os.rmdir('p/q/r')", "os.removedirs('p/q')", "os.rmdir('notes.txt')", "os.rmdir('no')", "sorted(os.listdir(b'.'))",
-        "os.chdir('data')", "os.listdir()", "read('rows.csv')", "os.path.basename(os.getcwd())", "os.chdir('..')",
-        "os.chdir('notes.txt')", "os.remove('data')", "os.unlink('empty')", "os.unlink('empty')", "os.rmdir('.')",
-    ),
-    "moving": (
-        "os.rename('notes.txt', 'moved')", "os.rename('no', 'x')", "os.rename('moved', 'data')", "os.rename('data', 'moved')",
-        "os.rename('data', 'data/in')", "os.replace('moved', 'empty')", "read('empty')", "os.rename('data', 'other')",
-        "os.mkdir('full')", "os.rename('other', 'full')", "read('full/rows.csv')", "os.renames('full/rows.csv', 'z/y/rows.csv')",
-        "os.link('empty', 'same')", "wrote('same', 'both')", "read('empty')", "os.stat('same').st_nlink", "os.link('z', 'zz')",
-        "os.link('empty', 'same')", "os.rename('empty', 'same')", "os.rename('z', 'same/')", "os.rename('same', 'q/')",
-    ),
-    "symbolic links": (
-        "os.symlink('notes.txt', 'l')", "read('l')", "os.readlink('l')", "os.readlink('notes.txt')", "os.path.islink('l')",
-        "os.symlink('l', 'l')", "os.symlink('gone', 'g')", "read('g')", "os.path.exists('g')", "os.path.lexists('g')",
-        "wrote('g', 'made')", "read('gone')", "os.symlink('data', 'dl')", "sorted(os.listdir('dl'))", "read('dl/rows.csv')",
-        "read('dl/../notes.txt')", "os.symlink('a', 'b')", "os.symlink('b', 'a')", "read('a')", "os.stat('a')",
-        "os.path.realpath('dl/rows.csv')[-13:]", "os.unlink('dl')", "os.rmdir('g')", "stat.S_ISLNK(os.lstat('l').st_mode)",
-        "open('a', 'x')", "os.open('l', os.O_NOFOLLOW)", "os.rename('l', 'k')", "os.readlink(b'k')", "read('k/')",
-    ),
-    "what is there": (
-        "os.stat('notes.txt').st_size", "stat.S_ISDIR(os.stat('data').st_mode)", "os.path.getsize('data/rows.csv')",
-        "oct(os.stat('notes.txt').st_mode)", "os.chmod('notes.txt', 0o600)", "oct(os.stat('notes.txt').st_mode)",
-        "os.utime('notes.txt', (5, 6))", "os.path.getmtime('notes.txt')", "os.utime('notes.txt', ns=(1, 7))",
-        "os.stat('notes.txt').st_mtime_ns", "os.access('notes.txt', os.R_OK)", "os.access('no', os.F_OK)",
-        "os.path.isfile('notes.txt')", "os.path.isdir('notes.txt')", "os.path.samefile('notes.txt', 'data/../notes.txt')",
-        "sorted((e.name, e.path, e.is_dir(), e.is_file(), e.is_symlink()) for e in os.scandir('.'))",
-        "sorted(e.path for e in os.scandir('data'))", "repr(next(os.scandir('data')))", "next(os.scandir('data')).stat().st_size",
-        "sorted((a, sorted(b), sorted(c)) for a, b, c in os.walk('.'))", "os.stat(3.5)", "os.stat('no')", "os.umask(0o77)",
-        "wrote('secret', 'x')", "oct(os.stat('secret').st_mode)", "os.umask(0o22)", "os.get_terminal_size",
-    )[:-1],
-    "pathlib": (
-        "(p := pathlib.Path('n')).write_text('x'), p.read_bytes(), p.exists(), p.stat().st_size",
-        "sorted(str(p) for p in pathlib.Path('.').rglob('*'))", "sorted(p.name for p in pathlib.Path('.').glob('*.txt'))",
-        "pathlib.Path('n').rename('nn').name", "pathlib.Path('nn').unlink()", "pathlib.Path('nn').unlink()",
-        "pathlib.Path('nn').unlink(missing_ok=True)", "pathlib.Path('s/t').mkdir()", "pathlib.Path('s/t').mkdir(parents=True)",
-        "pathlib.Path('s/t').touch()", "pathlib.Path('s/u').touch()", "pathlib.Path('s').rmdir()", "pathlib.Path('data').is_dir()",
-        "pathlib.Path('notes.txt').open().readlines()", "sorted(map(str, pathlib.Path('s').iterdir()))",
-        "pathlib.Path('l').symlink_to('notes.txt')", "pathlib.Path('l').resolve().name", "pathlib.Path('no').read_text()",
-    ),
-    "shutil, tempfile, glob": (
-        "shutil.copy('notes.txt', 'c')", "shutil.copy2('notes.txt', 'data')", "shutil.copytree('data', 'tree')",
-        "shutil.copytree('data', 'tree')", "shutil.move('c', 'tree')", "shutil.rmtree('tree')", "shutil.rmtree('tree')",
-        "shutil.copyfile('notes.txt', 'notes.txt')", "sorted(glob.glob('*'))", "sorted(glob.glob('**/*.csv', recursive=True))",
-        "filecmp.cmp('notes.txt', 'data/notes.txt')", "shutil.which('sh', path='.')",
-        "[(d := tempfile.mkdtemp(dir='.')), wrote(d + '/x', 'y'), shutil.rmtree(d)][1:]",
-        "[(t := tempfile.NamedTemporaryFile('w+', dir='.')).write('ab'), t.seek(0), t.read(), t.close(), os.path.exists(t.name)]",
-        "[(t := tempfile.TemporaryFile(dir='.')).write(b'ab'), t.seek(0), t.read()]",
-        "[(t := tempfile.mkstemp(dir='.')), os.close(t[0]), os.remove(t[1])][1:]",
-        "shutil.make_archive('arch', 'zip', 'data') and zipfile.is_zipfile('arch.zip')",
-        "os.remove('arch.zip')",
-    ),
-    "formats": (
-        "json.dump({'a': 1}, open('j', 'w'))", "json.load(open('j'))", "list(csv.reader(open('data/rows.csv')))",
-        "[(w := csv.writer(open('w.csv', 'w', newline=''))).writerow([1, 'x,y']), w.writerow('ab')]", "read('w.csv', newline='')",
-        "gzip.open('z.gz', 'wt').write('abc')", "gzip.open('z.gz').read()", "os.remove('z.gz')",
-        "[(z := zipfile.ZipFile('z.zip', 'w')).write('notes.txt'), z.close(), zipfile.ZipFile('z.zip').read('notes.txt')]",
-        "[(t := tarfile.open('t.tar', 'w')).add('data'), t.close(), tarfile.open('t.tar').getnames()]", "os.remove('t.tar')",
-        "os.remove('z.zip')", "io.TextIOWrapper(io.FileIO('notes.txt')).read()", "io.FileIO('no')", "io.open_code('notes.txt').read()",
-    ),
-}  # fmt: skip
+SCRIPTS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("file_calls.toml").read_text("utf-8"))
 
 
-def done(names: dict[str, Any], script: tuple[str, ...]) -> list[object]:
+def done(names: dict[str, Any], script: Sequence[str]) -> list[object]:
     """Return what each expression gives where the names are, and what is left; the same text runs in the sandbox."""
     return [*(names["tried"](lambda one=one: eval(one, names)) for one in script), names["left"]()]
 
@@ -160,7 +61,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield made
 
 
-def in_sandbox(sandbox: Sandbox, script: tuple[str, ...]) -> Any:
+def in_sandbox(sandbox: Sandbox, script: Sequence[str]) -> Any:
     source = f"{SOURCE}\ndef all_done():\n    return {DONE.format(script=script)}\n"
     result = sandbox.run(Job(source, (Call("all_done"),), Tier.NATIVE, world=World(files=FILES)))
     assert result.status is Status.COMPLETED, result
@@ -171,7 +72,7 @@ def in_sandbox(sandbox: Sandbox, script: tuple[str, ...]) -> Any:
 DONE = "[*(tried(lambda one=one: eval(one, globals())) for one in {script!r}), left()]"
 
 
-def in_folder(folder: Path, script: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def in_folder(folder: Path, script: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> list[object]:
     for name, data in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
