@@ -203,6 +203,7 @@ def test_what_a_verdict_costs(verdict: Verdict, share: float, penalty: float, co
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted) == (pytest.approx(penalty), convicts)
+    assert item.evidence[0].id == (verdict.value if penalty else "untested")
 
 
 @pytest.mark.parametrize(("refuted", "penalty", "rule"), [(True, 4.0, "lookalike"), (False, 1.5, "unshown")])

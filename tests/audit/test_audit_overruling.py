@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,16 @@ def test_an_acceptance_needs_a_digest_and_a_reason(tmp_path: Path, digest: str, 
 
 def test_a_reason_may_be_long(tmp_path: Path) -> None:
     assert accept(tmp_path, "0" * 64, "x" * 2000).reason == "x" * 2000
+
+
+def test_an_account_without_a_name_is_recorded_by_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    assert accept(tmp_path, "0" * 64, "why").by == f"user {os.getuid()}"
 
 
 def test_the_latest_acceptance_of_a_digest_counts(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_sitter import Parser
 
-from codeguard.corpus.chunking import chunk_file, registry
+from codeguard.corpus.chunking import chunk_file, chunker, registry
 from codeguard.corpus.chunking.indentation import outline
 from codeguard.corpus.chunking.outline import outline_of
 from codeguard.corpus.chunking.tiling import tile
@@ -162,3 +162,9 @@ def test_chunks_do_not_depend_on_the_name_of_the_file() -> None:
     first, second = chunk_file("a/good.py", data), chunk_file("b/evil.py", data)
     assert [chunk.sha256 for chunk in first.chunks] == [chunk.sha256 for chunk in second.chunks]
     assert [chunk.span for chunk in first.chunks] == [chunk.span for chunk in second.chunks]
+
+
+@pytest.mark.parametrize("pieces", [[(0, 3), (4, 6)], [(0, 3), (2, 6)], [(0, 3), (3, 2), (2, 6)], [(0, 5)]])
+def test_pieces_that_leave_a_gap_or_overlap_are_refused(pieces: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="piece"):
+        chunker._tiles(b"abcdef", [(start, end, ChunkKind.MODULE, "") for start, end in pieces])

@@ -214,6 +214,13 @@ def test_facades_are_frozen(sandbox: Sandbox, statement: str) -> None:
     assert "read only" in result.detail
 
 
+@pytest.mark.parametrize("statement", ["from .math import pi", "from . import math"])
+def test_a_relative_import_finds_no_package(sandbox: Sandbox, statement: str) -> None:
+    result = sandbox.run(Job(f"{statement}\n", ()))
+    assert result.status is Status.ERROR
+    assert "no known parent package" in result.detail
+
+
 def test_the_native_tier_runs_what_the_policy_refuses(sandbox: Sandbox) -> None:
     source = "def f(): return ().__class__.__base__.__name__"
     restricted, native = (
