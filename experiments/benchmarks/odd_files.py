@@ -70,7 +70,7 @@ def _of_row(row: Mapping[str, Any]) -> Kind:
         return str(row.get(key, default)).replace("¶", row.get("repeat", "") * row.get("times", 0))
 
     def unit(size: int) -> str:
-        levels = row.get("levels")
+        levels: int = row.get("levels", 0)
         if "head" in row:  # compound statements, again and again
             lines = [" " * level + text("head").replace("#", str(level)) for level in range(levels)]
             lines.append(" " * levels + "pass")

@@ -6,13 +6,15 @@ import random
 
 from experiments.corpus.labels import BY_HAND
 
+FIRST: list[str] = BY_HAND["names"]["first"]
+SECOND: list[str] = BY_HAND["names"]["second"]
+
 
 class Namer:
     """Hands out file names that differ, in an order that only the seed decides."""
 
     def __init__(self, seed: int, extension: str = ".py") -> None:
-        words = BY_HAND["names"]
-        names = [f"{first}_{second}{extension}" for first in words["first"] for second in words["second"]]
+        names = [f"{first}_{second}{extension}" for first in FIRST for second in SECOND]
         random.Random(f"names:{seed}").shuffle(names)
         self._names = names
         self._next = 0
