@@ -59,7 +59,7 @@ def test_no_report_passes_it(form: str, checker: BehaviorChecker) -> None:
         assert not report.replaced
 
 
-@pytest.mark.parametrize("form", [*HONEST.values(), "{}\n\ndef other():\n    return 1\n"])
+@pytest.mark.parametrize("form", [*HONEST.values(), "<right>\n\ndef other():\n    return 1\n"])
 def test_an_honest_form_passes(form: str, checker: BehaviorChecker) -> None:
     report = report_of(checker, chunk_file("theirs/maths.py", honest(form).encode()))
     assert report.verdict is Verdict.PASS, report.reason
