@@ -5,12 +5,14 @@
 Even questions are trained and calibrated on while odd ones are tested, then
 the other way round: ten rounds of ten test questions. The second clean text
 of a question is the nearest golden passage of another question of the same
-half, since the data holds one golden passage a question.
+half, since the data holds one golden passage a question. Where RAGDefender is
+installed (pip install ragdefender), it runs on the same documents.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.text import Document, TextDefense
+from codeguard.text import Document, Judgment, Selection, TextDefense
 from codeguard.text.filterrag import CleanPair, FilterRAG, calibrate_threshold
 from codeguard.text.mlfilter import FEATURES, PAPER_FEATURES, LabelledText, MLFilterRAG, train_filter
 from codeguard.text.reading import ExtractiveReader
@@ -149,6 +151,35 @@ def figures(counts: Counter[str]) -> dict[str, Any]:
     }
 
 
+class RAGDefender:
+    """The published defense of this name (Kim et al., ACSAC 2025) from its own package, over our embedding.
+
+    `task` is the paper's choice for a data set: `single_hop` (NQ, MS MARCO) or `multi_hop` (HotpotQA).
+    """
+
+    def __init__(self, embedding: Embedding, task: str) -> None:
+        from ragdefender import RAGDefender as Peer  # type: ignore[import-not-found]  # brings PyTorch
+
+        self._embedding = embedding
+        self._peer = Peer(embedder=self, task_type=task, device="cpu")
+
+    def encode(self, texts: Sequence[str], **options: object) -> Any:
+        """Return the embeddings as the tensor that the package expects of an embedder."""
+        import torch  # type: ignore[import-not-found]
+
+        return torch.from_numpy(self._embedding.embed(texts))
+
+    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
+        """Reject the documents that the package removes."""
+        _, removed = self._peer.defend(query, [item.text for item in documents], return_indices=True)
+        return Selection(
+            tuple(
+                Judgment(item, place not in removed, "ragdefender", "")
+                for place, item in enumerate(documents)
+            )
+        )
+
+
 def defenses_for(
     train: Sequence[Question], attack: str, embedding: Embedding, reader: ExtractiveReader
 ) -> dict[str, TextDefense | None]:
@@ -163,6 +194,10 @@ def defenses_for(
     for name, features in plans:
         model = train_filter(examples, embedding, reader, features=features)
         found[name] = MLFilterRAG(model, embedding, reader, TOP, KEEP)
+    if importlib.util.find_spec("ragdefender"):
+        found |= {
+            f"RAGDefender, {task}": RAGDefender(embedding, task) for task in ("single_hop", "multi_hop")
+        }
     return found
 
 

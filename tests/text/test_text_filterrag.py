@@ -58,6 +58,19 @@ def test_the_example_of_the_paper_has_its_density() -> None:
     assert count_matches("?!", "q", "a").density == 0
 
 
+class Angles:
+    """Embeds a word "61" so that its cosine to the word "100" is .61."""
+
+    def embed(self, texts: list[str]) -> Any:
+        cosines = np.array([int(text) / 100 for text in texts])
+        return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
+
+
+def test_words_match_by_meaning_from_the_cosine_of_the_paper_on() -> None:
+    found = count_matches("59 61 61", "100", "", Angles())  # type: ignore[arg-type]
+    assert (found.unique, found.matching, found.occurrences) == (2, 1, 2)
+
+
 def test_a_threshold_by_length_keeps_the_share_it_was_fitted_for() -> None:
     rng = np.random.default_rng(1)
     lengths = rng.integers(5, 200, 2000)

@@ -57,7 +57,8 @@ class Site:
             "chunks": f"{workspace.catalog.count():,}",
             "checked in": f"sandbox {workspace.level}" if workspace.level else "no sandbox",
         }
-        return overview_page(inventory.overview(READING_S), facts, self.frame(), _warnings(workspace))
+        overview = inventory.overview(READING_S)
+        return overview_page(overview, facts, self.frame(), _warnings(workspace), workspace.trend)
 
     def findings(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return the findings."""

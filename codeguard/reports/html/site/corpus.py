@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from codeguard.escaping import FinishedPage
+from codeguard.index.report import Trend
 from codeguard.models import Trust
 from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview, standing
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
 from codeguard.reports.html.ranking import beside_twin, css_class, reasons, tags
 from codeguard.reports.html.site.frame import PageFrame, accept_hint, file_id, file_link, site_page
+from codeguard.reports.index import trend_lines
 from codeguard.reports.ranking import ORIGIN, why
 from codeguard.reports.styled import level_line
 
@@ -43,13 +45,18 @@ _STANDINGS = {
 
 
 def overview_page(
-    overview: Overview, facts: Mapping[str, str], frame: PageFrame, warnings: Sequence[str]
+    overview: Overview,
+    facts: Mapping[str, str],
+    frame: PageFrame,
+    warnings: Sequence[str],
+    trend: Trend | None = None,
 ) -> FinishedPage:
-    """Return the map: every file as a cell, by folder, colored by what is known about it."""
+    """Return the map: every file as a cell, by folder, colored by what is known about it, below the last run's news."""
     files = overview.files
     counts = Counter(map(_kind, files))
     shown = files[:MOST_CELLS]
-    body = "".join(
+    body = "".join(f"<p>{text(line)}</p>\n" for line in trend_lines(trend))
+    body += "".join(
         _folder(folder, list(members))
         for folder, members in groupby(shown, key=lambda item: item.path.rpartition("/")[0])
     )
