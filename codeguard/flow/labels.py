@@ -8,20 +8,13 @@ limited number of rounds, each linear in the size of the file.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, children, walk
-from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import (
-    FOREIGN_SCRIPT,
-    LOOKUP_PLACE,
-    SECRET_PLACE,
-    STARTUP_PLACE,
-    TOKEN_PLACE,
-    WRITING,
-)
+from codeguard.flow.effects import WRITING, Effects
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import BindingKind, bound_arguments, defaults_of
 
@@ -37,6 +30,34 @@ DEEPEST = 60
 ROUNDS = 24
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
 _TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
+SECRET_PLACE = lazy(
+    r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
+    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\.kdbx$"
+    r"|\bwallet\.dat$"
+    r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
+)
+"""Text that names where people keep secrets."""
+TOKEN_PLACE = lazy(r"\bcredentials(?:\.json)?$")
+"""Text that names a file in which a program holds what it shows to its own service."""
+STARTUP_PLACE = lazy(
+    r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d"
+    r"|passwd|shadow)\b"
+    r"|(?:^|[/~\\])\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc|config/autostart)\b"
+    r"|systemd/(?:system|user)/|Library/Launch(?:Agents|Daemons)|Start Menu.{0,30}Startup|CurrentVersion\\{1,2}Run\b"
+    r"|\b(?:site|user)customize\.py$|\.git/hooks/|config\.fish$|^LaunchAgents$"
+)
+"""Text that names what is run at the next login, start or commit."""
+LOOKUP_PLACE = lazy(
+    r"\b(?:api\.ipify|ipify|ipinfo\.io|ifconfig\.me|icanhazip|checkip|ip-api\.com|myexternalip|ipecho|wtfismyip"
+    r"|ident\.me)"
+)
+"""Addresses that tell a machine its public address."""
+FOREIGN_SCRIPT = lazy(
+    r"CreateObject\s*\(\s*[\"']WScript\.Shell|ActiveXObject\s*\(\s*[\"']WScript"
+    r"|^@echo off\b.{0,400}\b(?:powershell|curl|certutil|start)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Scripts of another shell that a program holds as text."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
