@@ -38,7 +38,6 @@ class Evaluator:
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self.sinks = sinks
-        self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self.around = around
 
     def value(self, node: ast.expr | None, state: State) -> Value:

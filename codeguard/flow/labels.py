@@ -80,6 +80,7 @@ _COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefa
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
+_OWN = ("self", "cls")
 _FOR_PROCESSES = frozenset({"env", "environ", "environment"})  # what the processes get that a function starts
 _SHORTEST_PLACE = 4  # characters
 _LONGEST_PLACE = 400
@@ -226,7 +227,7 @@ class TaintFlow:
         """Return the key of a variable or an attribute; one of an object's own is that of its class."""
         if isinstance(node, ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else ""
-            around = self._names.class_of(node) if owner in ("self", "cls") else None
+            around = self._names.class_of(node) if owner in _OWN else None
             return (
                 (around, node.attr)
                 if around is not None
@@ -264,7 +265,13 @@ class TaintFlow:
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
         if isinstance(known, _FUNCTIONS):
-            for parameter, argument in bound_arguments(known, node):
+            skips = (
+                isinstance(node.func, ast.Attribute)
+                and known.args.args[:1]
+                and known.args.args[0].arg in _OWN
+            )
+            keywords = ((item.arg or "", item.value) for item in node.keywords)
+            for parameter, argument in bound_arguments(known, node.args, keywords, bool(skips)):
                 self._add((known, parameter), self._labels(argument))
 
     def _arguments(self, node: ast.Call, depth: int = 0) -> Labels:
@@ -583,13 +590,8 @@ def _labels_of_text(value: object) -> Labels:
     found = _NOTHING
     if isinstance(value, str) and len(value) <= _LONGEST_PLACE:
         found = frozenset(label for pattern, label in _NAMED if pattern.search(value))
-    begin = (
-        value[:200].decode("latin-1")
-        if isinstance(value, bytes)
-        else value[:200]
-        if isinstance(value, str)
-        else ""
-    )
+    begin = value[:200] if isinstance(value, str | bytes) else ""
+    begin = begin.decode("latin-1") if isinstance(begin, bytes) else begin
     return found | {ENCODED} if _ENCODED.match(begin) and not begin.isalpha() else found
 
 

@@ -7,10 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeVar
 
 from codeguard.syntax.unread import Unread
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Given = TypeVar("Given")
 
 
 class BindingKind(Enum):
@@ -70,13 +72,26 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     return {arg.arg: value for arg, value in pairs}
 
 
-def bound_arguments(function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the parameters of a function that a call gives something, with what it gives."""
+def bound_arguments(
+    function: FunctionNode, given: Sequence[Given], keywords: Iterable[tuple[str, Given]], skips: bool
+) -> Iterator[tuple[str, Given]]:
+    """Yield the parameters of a function that a call gives something, with what it gives.
+
+    Args:
+        function: the function.
+        given: what the positional arguments give, be it expressions or values.
+        keywords: the same of keywords; an unpacked mapping has a name that no parameter has.
+        skips: whether the first parameter is the object of a method.
+    """
     listed = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    skips = listed[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute)
-    yield from zip(listed[int(skips) :], call.args, strict=False)
+    names = listed[int(skips) :]
+    extra, rest = function.args.vararg, function.args.kwarg
+    yield from zip(names, given, strict=False)
+    yield from ((extra.arg, item) for item in given[len(names) :] if extra is not None)
     known = {*listed, *(arg.arg for arg in function.args.kwonlyargs)}
-    yield from ((item.arg, item.value) for item in call.keywords if item.arg in known)
+    for name, item in keywords:
+        if name in known or rest is not None:
+            yield (name if name in known or rest is None else rest.arg), item
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
