@@ -20,7 +20,7 @@ from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_pa
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
 from codeguard.flow.scope import Hits, Summary, functions_that_matter, is_global
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
+from codeguard.flow.tables import STOPS
 from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
@@ -130,12 +130,10 @@ class Flow:
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
         """Return the arguments of a call that a function checks; None if it is not in the file."""
-        for name in self.names.names_of(call.func):
-            definition = self.names.definition(name)
-            if isinstance(definition, _FUNCTIONS):
-                if self._evaluation.depth > DEEPEST // 2:
-                    return ()
-                return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
+        for definition in self._definitions(call)[:1]:
+            if self._evaluation.depth > DEEPEST // 2:
+                return ()
+            return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
         return None
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
@@ -267,34 +265,20 @@ class Flow:
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if not isinstance(call, ast.Call):
             return True
-        names = self.names.names_of(call.func)
-        if STOPS.isdisjoint(names):
-            self._checked(call, names, state)
+        if STOPS.isdisjoint(self.names.names_of(call.func)):
+            # A call made for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`. What functions of the
+            # file return is lost here, so of their checks only those count that stop.
+            own = self._definitions(call)
+            if not own or any(self._summary(item).stops for item in own):
+                self._note(self._evaluation.assume(call, True, state))
             return True
         self._mark_stop()
         return False
 
-    def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
-        """Handle a call made for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
-        evaluation = self._evaluation
-        written = [call.func.attr] if isinstance(call.func, ast.Attribute) else names[-1:]
-        last = "".join(written).rpartition(".")[2]
-        arguments = [evaluation.value(argument, state) for argument in call.args]
-        checked = self.guarded(call)
-        cleared: list[tuple[Value, frozenset[str]]] = []
-        if checked is not None:
-            called = [item for item in map(self.names.definition, names) if isinstance(item, _FUNCTIONS)]
-            given = len(arguments) if any(self._summary(item).stops for item in called) else 0
-            cleared = [(arguments[index], uses) for index, uses in checked if index < given]
-        elif any(name in CONVERSIONS for name in names):
-            cleared = [(value, ALL_USES) for value in arguments]
-        elif GUARD_NAME.search(last.lower()):
-            cleared = [(value, frozenset({CLAIMED})) for value in arguments]
-        elif last == "relative_to" and isinstance(call.func, ast.Attribute):
-            cleared = [(evaluation.value(call.func.value, state), frozenset({"path", "archive"}))]
-        for value, uses in cleared:
-            state.clear(value, uses)
-        self._note(cleared)
+    def _definitions(self, call: ast.Call) -> list[FunctionNode]:
+        """Return the functions of the file that a call may be of."""
+        found = map(self.names.definition, self.names.names_of(call.func))
+        return [item for item in found if isinstance(item, _FUNCTIONS)]
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from codeguard.flow.tables import GUARD_NAME, GUARDS
+from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, GUARDS
 from codeguard.flow.values import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Test:
             receiver = self._value(test.func.value)
             yield receiver, _METHODS.get((last, holds), frozenset())
             # A path that is not resolved may leave the folder by `..`.
-            if last == "is_relative_to" and holds and RESOLVED in receiver.clean:
+            if holds and (last == "relative_to" or (last == "is_relative_to" and RESOLVED in receiver.clean)):
                 yield receiver, _IN_FOLDER
             if last == "startswith" and test.args:
                 yield receiver, _of_prefix(self._names.text(test.args[0]), holds, receiver)
@@ -173,9 +173,9 @@ class _Test:
             yield from ((arguments[index], uses) for index, uses in checked if index < len(arguments))
         elif holds:
             arguments += [self._value(keyword.value) for keyword in test.keywords if keyword.arg]
-            if name in GUARDS:
-                yield from ((value, GUARDS[name]) for value in arguments[:1])
-            elif GUARD_NAME.search(last):
+            if name in GUARDS or name in CONVERSIONS:
+                yield from ((value, GUARDS.get(name, ALL_USES)) for value in arguments[:1])
+            elif GUARD_NAME.search(last.lower()):
                 yield from ((value, frozenset({CLAIMED})) for value in arguments)
 
     def _passed(self, test: ast.Call, name: str, last: str, arguments: list[Value]) -> Iterator[Fact]:

@@ -61,7 +61,7 @@ FOREIGN_SCRIPT = lazy(
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
-     ast.Return, ast.Call, ast.Lambda, *_FUNCTIONS}
+     ast.Return, ast.Call, *_FUNCTIONS}
 )  # fmt: skip
 _HARMLESS = frozenset(
     """
@@ -189,8 +189,6 @@ class TaintFlow:
                 self._give(target, self._labels(value), value)
             case ast.Return(value=ast.expr() as value):
                 self._add((self._names.function_of(node), ""), self._labels(value))
-            case ast.Lambda():
-                self._add((node, ""), self._labels(node.body))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 for name, value in defaults_of(node.args).items():
                     self._add((node, name), self._labels(value))
