@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import WRITING, Effects
+from codeguard.flow.tables import FILLERS, HARMLESS
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import BindingKind, bound_arguments, defaults_of
 
@@ -63,12 +64,6 @@ _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
      ast.Return, ast.Call, *_FUNCTIONS}
 )  # fmt: skip
-_HARMLESS = frozenset(
-    """
-    len int float bool hash isinstance issubclass type id callable hasattr range os.path.exists os.path.isfile
-    os.path.isdir os.path.getsize hashlib.md5 hashlib.sha1 hashlib.sha256 hashlib.sha512 print
-    """.split()  # noqa: SIM905 - words read better as words
-)
 _HOST_VARIABLES = {
     "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
 }  # fmt: skip
@@ -76,10 +71,10 @@ _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|AC
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
 _STREAMING = frozenset({"write", "writelines", "send", "sendall", "sendto", "sendmsg"})
-_COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
+_COLLECTING = FILLERS | WRITING
 _OWN = ("self", "cls")
 _FOR_PROCESSES = frozenset({"env", "environ", "environment"})  # what the processes get that a function starts
 _SHORTEST_PLACE = 4  # characters
@@ -533,7 +528,7 @@ class TaintFlow:
         name, effects = self._called(node), self._effects
         first = node.args[0] if node.args else None
         host = effects.of("host", name.removesuffix("()"))
-        if name in _HARMLESS:
+        if name in HARMLESS:
             return _NOTHING
         if effects.has("environment", name) or (first is None and effects.has("environment", f"{name}()")):
             return frozenset({ENVIRONMENT})
