@@ -12,14 +12,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from codeguard.corpus.syntax import walk
-from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
+from codeguard.flow.entry_points import (
+    entry_reach,
+    functions_that_matter,
+    is_global,
+    says_what_is_wrong,
+    seed_parameters,
+)
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.flow.scope import Hits, Summary, functions_that_matter, is_global
-from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
+from codeguard.flow.sinks import Hits, Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.flow.tables import STOPS
 from codeguard.flow.values import (
     ALL_USES,
@@ -33,15 +39,38 @@ from codeguard.flow.values import (
     joined_states,
 )
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode
 
 STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DECIDING = (
     ast.Constant, ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Name, ast.operator, ast.cmpop,
     ast.expr_context, ast.unaryop, ast.boolop,
 )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """The summary of a function that has been read."""
+
+    returned: list[Value] = field(default_factory=list)
+    checks: dict[str, frozenset[str]] = field(default_factory=dict)
+    stops: bool = False
+    done: bool = False
+
+    def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
+        """Return the positions of a call's arguments that the function checks, and the uses checked for."""
+        listed = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        if listed[:1] in (["self"], ["cls"]) and by_method:
+            listed = listed[1:]
+        return tuple((index, self.checks[item]) for index, item in enumerate(listed) if item in self.checks)
+
+    def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
+        """Record for callers the parameters that the function checks."""
+        for value, uses in found:
+            for origin in value.origins:
+                if origin.function is function:
+                    self.checks[origin.parameter] = self.checks.get(origin.parameter, frozenset()) | uses
 
 
 class Flow:
@@ -77,7 +106,7 @@ class Flow:
         )
         if matter:
             self._apart("the module", partial(self._run, self._tree.body, self._module))
-        wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
+        wanted = [node for node in self._nodes if node in matter and isinstance(node, FUNCTIONS)]
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
         # One that is defined in another sees the values of the other's names, so it is read after it.
@@ -110,7 +139,7 @@ class Flow:
 
     def entry(self, function: ast.AST | None) -> Reach:
         """Return who controls the parameters of a function."""
-        if not isinstance(function, _FUNCTIONS):
+        if not isinstance(function, FUNCTIONS):
             return Reach.CALLER
         if function not in self._entry:
             self._entry[function] = entry_reach(function, self.names)
@@ -278,7 +307,7 @@ class Flow:
     def _definitions(self, call: ast.Call) -> list[FunctionNode]:
         """Return the functions of the file that a call may be of."""
         found = map(self.names.definition, self.names.names_of(call.func))
-        return [item for item in found if isinstance(item, _FUNCTIONS)]
+        return [item for item in found if isinstance(item, FUNCTIONS)]
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

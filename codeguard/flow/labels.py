@@ -17,7 +17,7 @@ from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import WRITING, Effects
 from codeguard.flow.tables import FILLERS, HARMLESS
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import BindingKind, bound_arguments, defaults_of
+from codeguard.syntax.scopes import FUNCTIONS, BindingKind, bound_arguments, defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -59,10 +59,9 @@ FOREIGN_SCRIPT = lazy(
     re.IGNORECASE | re.DOTALL,
 )
 """Scripts of another shell that a program holds as text."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
-     ast.Return, ast.Call, *_FUNCTIONS}
+     ast.Return, ast.Call, *FUNCTIONS}
 )  # fmt: skip
 _HOST_VARIABLES = {
     "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
@@ -257,7 +256,7 @@ class TaintFlow:
         self._destroys(node, name)
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
-        if isinstance(known, _FUNCTIONS):
+        if isinstance(known, FUNCTIONS):
             skips = (
                 isinstance(node.func, ast.Attribute)
                 and known.args.args[:1]
@@ -285,7 +284,7 @@ class TaintFlow:
             labels |= {SECRET if SECRET_NAME in given else FILE}
         for item in node.args if labels else ():
             known = self._names.definition(self._names.resolve(item))
-            for argument in known.args.args if isinstance(known, _FUNCTIONS) else ():
+            for argument in known.args.args if isinstance(known, FUNCTIONS) else ():
                 self._add((known, argument.arg), labels)
 
     def _place(self, use: str, node: ast.Call, name: str) -> ast.expr | None:
@@ -558,7 +557,7 @@ class TaintFlow:
         if effects.has("encodes", name) and (given | base) & _OF_MACHINE:
             return given | base | {SPELLED}
         known = self._names.definition(name)
-        if isinstance(known, _FUNCTIONS):
+        if isinstance(known, FUNCTIONS):
             labels = base | self._held.get((known, ""), _NOTHING)
             return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
         labels = self._below(given | base, node.args)

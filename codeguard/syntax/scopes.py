@@ -12,6 +12,7 @@ from typing import TypeVar
 from codeguard.syntax.unread import Unread
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Given = TypeVar("Given")
 
 
@@ -94,9 +95,8 @@ def bound_arguments(
             yield (name if name in known or rest is None else rest.arg), item
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
+_SCOPES = (*FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
 _OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")  # methods that get their class
 _MOST_ELEMENTS = 8
@@ -246,10 +246,10 @@ class Scopes:
         name = getattr(node, "name", "")
         symbol = ".".join(part for part in (around.symbol, name) if part)
         self._by_node[node] = Scope(node, around, symbol)
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             self.symbols[node] = symbol
             self.definitions[symbol] = node
-        if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+        if isinstance(node, (*FUNCTIONS, ast.Lambda)):
             self._parameters(node, self._by_node[node], around)
 
     def _parameters(self, node: FunctionNode | ast.Lambda, scope: Scope, around: Scope) -> None:
@@ -257,7 +257,7 @@ class Scopes:
         positional = [*listed.posonlyargs, *listed.args]
         extra = [arg for arg in (listed.vararg, listed.kwarg) if arg is not None]
         defaults = defaults_of(listed)
-        receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
+        receiver = around.is_class and isinstance(node, FUNCTIONS) and not is_static(node)
         for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
             binding = Binding(
                 BindingKind.PARAMETER, arg, 0, 0, "", arg.annotation, default=defaults.get(arg.arg)
