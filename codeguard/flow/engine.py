@@ -295,11 +295,10 @@ class Flow:
         if not isinstance(call, ast.Call):
             return True
         if STOPS.isdisjoint(self.names.names_of(call.func)):
-            # A call made for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`. What functions of the
-            # file return is lost here, so of their checks only those count that stop.
+            # What a function of the file returns is lost here: its checks count only if it stops at them.
             own = self._definitions(call)
             if not own or any(self._summary(item).stops for item in own):
-                self._note(self._evaluation.assume(call, True, state))
+                self._note(self._evaluation.pass_over(call, state))
             return True
         self._mark_stop()
         return False

@@ -51,6 +51,7 @@ def reached(text: str) -> list[Reach]:
         ("def f(a):\n    def g():\n        run_shell(a)\n    g()", Reach.CALLER),
         ("def f(a):\n    x = ''\n    for b in a:\n        run_shell(x)\n        x = b", Reach.CALLER),
         ("def f(a):\n    if a not in K:\n        log()\n    run_shell(a)", Reach.CALLER),
+        ("def f(a):\n    a.isdigit()\n    isinstance(a, int)\n    run_shell(a)", Reach.CALLER),
         ("import shlex\ndef f(a, b):\n    run_shell(shlex.quote(a) + b)", Reach.CALLER),
         # Tests that nothing decides: what a loop, another function or another file sets.
         ("def f(a):\n    n = 0\n    for _ in K:\n        if n > 1:\n            run_shell(a)\n        n += 1",
