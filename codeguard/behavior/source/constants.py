@@ -24,11 +24,11 @@ class Constants(Folder):
     def __init__(self, *trees: ast.AST, hidden: Collection[str] = ()) -> None:
         """Read the trees; a later one hides names of those before it, and `hidden` names are variables."""
         super().__init__(self)
-        self._bound: dict[str, ast.expr] = {}
+        self._known: dict[str, ast.expr] = {}
         for tree in trees:
-            self._bound |= _bound_once(tree)
+            self._known |= _bound_once(tree)
         for name in hidden:
-            self._bound.pop(name, None)
+            self._known.pop(name, None)
 
     def names_of(self, node: ast.expr, depth: int) -> list[str]:
         """Return the name of a function as it is written."""
@@ -36,7 +36,7 @@ class Constants(Folder):
 
     def values_of(self, node: ast.expr, depth: int) -> list[ast.expr]:
         """Return what a name is bound to."""
-        found = self._bound.get(node.id) if isinstance(node, ast.Name) else None
+        found = self._known.get(node.id) if isinstance(node, ast.Name) else None
         return [] if found is None else [found]
 
     def fold(self, node: ast.expr, depth: int = 0, local: Locals = None) -> object:
