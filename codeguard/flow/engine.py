@@ -39,7 +39,7 @@ from codeguard.flow.values import (
     joined_states,
 )
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FUNCTIONS, FunctionNode
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode, written_arguments
 
 STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
@@ -57,13 +57,6 @@ class Summary:
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     stops: bool = False
     done: bool = False
-
-    def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
-        """Return the positions of a call's arguments that the function checks, and the uses checked for."""
-        listed = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-        if listed[:1] in (["self"], ["cls"]) and by_method:
-            listed = listed[1:]
-        return tuple((index, self.checks[item]) for index, item in enumerate(listed) if item in self.checks)
 
     def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
         """Record for callers the parameters that the function checks."""
@@ -157,12 +150,15 @@ class Flow:
             return joined(arguments.values())
         return joined([substituted(value, function, arguments) for value in summary.returned])
 
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+    def guarded(self, call: ast.Call) -> list[tuple[ast.expr, frozenset[str]]] | None:
         """Return the arguments of a call that a function checks; None if it is not in the file."""
         for definition in self._definitions(call)[:1]:
             if self._evaluation.depth > DEEPEST // 2:
-                return ()
-            return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
+                return []
+            checks = self._summary(definition).checks
+            return [
+                (item, checks[name]) for name, item in written_arguments(definition, call) if name in checks
+            ]
         return None
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:

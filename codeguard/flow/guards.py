@@ -192,9 +192,7 @@ class _Test:
         """Yield what functions of the file check; others are judged by name."""
         checked = self._engine.around.guarded(call)
         if checked is not None:
-            yield from (
-                (self._value(call.args[index]), uses) for index, uses in checked if index < len(call.args)
-            )
+            yield from ((self._value(argument), uses) for argument, uses in checked)
         elif holds and GUARD_NAME.search(last.lower()):
             given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
             yield from ((self._value(value), frozenset({CLAIMED})) for value in given)

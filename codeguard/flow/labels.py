@@ -17,7 +17,7 @@ from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import WRITING, Effects
 from codeguard.flow.tables import FILLERS, HARMLESS
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FUNCTIONS, BindingKind, bound_arguments, defaults_of
+from codeguard.syntax.scopes import FUNCTIONS, BindingKind, defaults_of, written_arguments
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -74,7 +74,6 @@ _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
 _COLLECTING = FILLERS | WRITING
-_OWN = ("self", "cls")
 _FOR_PROCESSES = frozenset({"env", "environ", "environment"})  # what the processes get that a function starts
 _SHORTEST_PLACE = 4  # characters
 _LONGEST_PLACE = 400
@@ -219,7 +218,7 @@ class TaintFlow:
         """Return the key of a variable or an attribute; one of an object's own is that of its class."""
         if isinstance(node, ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else ""
-            around = self._names.class_of(node) if owner in _OWN else None
+            around = self._names.class_of(node) if owner in ("self", "cls") else None
             return (
                 (around, node.attr)
                 if around is not None
@@ -257,13 +256,7 @@ class TaintFlow:
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
         if isinstance(known, FUNCTIONS):
-            skips = (
-                isinstance(node.func, ast.Attribute)
-                and known.args.args[:1]
-                and known.args.args[0].arg in _OWN
-            )
-            keywords = ((item.arg or "", item.value) for item in node.keywords)
-            for parameter, argument in bound_arguments(known, node.args, keywords, bool(skips)):
+            for parameter, argument in written_arguments(known, node):
                 self._add((known, parameter), self._labels(argument))
 
     def _arguments(self, node: ast.Call, depth: int = 0) -> Labels:

@@ -95,6 +95,14 @@ def bound_arguments(
             yield (name if name in known or rest is None else rest.arg), item
 
 
+def written_arguments(function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the parameters of a function that a call names something for, with the expression."""
+    first = function.args.args[0].arg if function.args.args else ""
+    skips = isinstance(call.func, ast.Attribute) and first in ("self", "cls")
+    keywords = ((item.arg or "", item.value) for item in call.keywords)
+    return bound_arguments(function, call.args, keywords, skips)
+
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)

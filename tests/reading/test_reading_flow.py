@@ -85,6 +85,7 @@ def test_a_value_arrives(text: str, reach: Reach) -> None:
         "def f(a):\n    for x in a:\n        if x not in K:\n            raise E\n    run_shell(a)",
         "def ok(x):\n    return x in K\ndef f(a):\n    if not ok(a):\n        return\n    run_shell(a)",
         "def check(x):\n    if x not in K:\n        raise E\ndef f(a):\n    check(a)\n    run_shell(a)",
+        "def check(x):\n    if x not in K:\n        raise E\ndef f(a):\n    check(x=a)\n    run_shell(a)",
         "def _g(x):\n    run_shell(x)\n_g('ls')",
         "import os\ndef f(a):\n    p = os.path.realpath(a)\n    if not p.startswith(ROOT):\n"
         "        raise E\n    open(p)",
