@@ -173,7 +173,7 @@ class _Test:
             if last == "startswith" and test.args:
                 yield receiver, _of_prefix(self._names.text(test.args[0]), holds, receiver)
         if holds and name in GUARDS:
-            yield from ((value, GUARDS[name]) for value in arguments[:1])
+            yield from ((self._value(argument), GUARDS[name]) for argument in _given(test)[:1])
         else:
             yield from self._by_function(test, last, holds)
 
@@ -194,8 +194,7 @@ class _Test:
         if checked is not None:
             yield from ((self._value(argument), uses) for argument, uses in checked)
         elif holds and GUARD_NAME.search(last.lower()):
-            given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
-            yield from ((self._value(value), frozenset({CLAIMED})) for value in given)
+            yield from ((self._value(argument), frozenset({CLAIMED})) for argument in _given(call))
 
     def _passed(self, test: ast.Call, name: str, last: str, arguments: list[Value]) -> Iterator[Fact]:
         if name == "isinstance" and len(arguments) == 2:
@@ -220,6 +219,10 @@ class _Test:
             if isinstance(value, ast.Call) and self._names.called(value) == "re.compile" and value.args:
                 return value.args[0]
         return None
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
 
 
 def _allowed(node: ast.expr, value: Value) -> Iterator[Fact]:
