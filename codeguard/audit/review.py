@@ -25,7 +25,6 @@ from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.effects import CONVICTING, ENVIRONMENT
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
@@ -36,6 +35,7 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
+from codeguard.syntax.capabilities import CONVICTING, ENVIRONMENT
 from codeguard.trust.installation import kept_secret
 from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
 

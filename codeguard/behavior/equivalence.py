@@ -25,10 +25,10 @@ from codeguard.behavior.verdict.comparison import (
     write_call,
     write_result,
 )
-from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
+from codeguard.syntax.capabilities import observed_effects
 
 LEAST_CALLS = 5  # that both answered; fewer say nothing
 

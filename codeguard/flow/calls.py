@@ -7,13 +7,13 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING
 
+from codeguard.corpus.patterns import lazy
 from codeguard.flow import tables
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.syntax.names import dotted_name
-from codeguard.syntax.scopes import FunctionNode, is_static
+from codeguard.syntax.scopes import bound_arguments, is_static
 
 if TYPE_CHECKING:
     from codeguard.flow.evaluation import Evaluator
@@ -27,16 +27,8 @@ class Call:
     """One call, with the values of what it gets."""
 
     __slots__ = (
-        "_arguments",
-        "_given",
-        "_keywords",
-        "_method",
-        "_names",
-        "_node",
-        "_of",
-        "_receiver",
-        "_state",
-    )
+        "_arguments", "_given", "_keywords", "_method", "_names", "_node", "_of", "_receiver", "_state",
+    )  # fmt: skip
 
     def __init__(self, of: Evaluator, node: ast.Call, state: State) -> None:
         self._of, self._names, self._node, self._state = of, of.names, node, state
@@ -174,8 +166,11 @@ class Call:
         if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
             return joined(self._given) if of_class else None
         skips = self._names.scopes.scope_of(definition).is_class and not is_static(definition)
-        bound = _bound(definition, self._arguments, self._keywords, skips)
-        result = self._of.around.call(definition, self._node, bound)
+        bound: dict[str, list[Value]] = {}
+        for name, given in bound_arguments(definition, self._arguments, self._keywords.items(), skips):
+            bound.setdefault(name, []).append(given)
+        arguments = {name: joined(values) for name, values in bound.items()}
+        result = self._of.around.call(definition, self._node, arguments)
         return NOTHING if of_class else result
 
     def _look(self, resolved: Sequence[str]) -> None:
@@ -205,8 +200,8 @@ NEEDED: Mapping[str, str] = {
 }  # fmt: skip
 """The characters that harm of a kind needs: a value without any of them does none."""
 _LONGEST_PATTERN = 200
-_MOST_ITEMS = 6
-_SINGLE = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY)
+# One set of characters, perhaps repeated: `[^a-z]+`, `\W`, `\n`.
+_SET = lazy(r"(?:\[\^?\]?(?:[^\[\]\\]|\\.)*\]|\\[A-Za-z]|[^\\()\[{*+?.^$|])[+*]?")
 
 
 def _uses_without(removed: Iterable[str]) -> frozenset[str]:
@@ -218,45 +213,15 @@ def _uses_without(removed: Iterable[str]) -> frozenset[str]:
 def _removed_by_pattern(pattern: str, replacement: str) -> frozenset[str]:
     """Return the uses that `re.sub(pattern, replacement, value)` makes a value harmless for.
 
-    The pattern is untrusted: it is tried on single characters alone, and only if nothing in it repeats what repeats.
+    The pattern is untrusted: it is tried on single characters alone, and only if it is one set of characters.
     """
-    if len(pattern) > _LONGEST_PATTERN or "\\" in replacement:
+    if len(pattern) > _LONGEST_PATTERN or "\\" in replacement or _SET.fullmatch(pattern) is None:
         return frozenset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if not _is_plain(list(_parser.parse(pattern))):
-                return frozenset()
             compiled = re.compile(pattern)
-        except (re.error, RecursionError, OverflowError, ValueError):
+        except re.error:
             return frozenset()
     probes = set("".join(NEEDED.values()))
     return _uses_without(c for c in probes if compiled.fullmatch(c) and c not in replacement)
-
-
-def _is_plain(items: list[tuple[object, object]]) -> bool:
-    """Return whether a pattern is a short sequence of single characters, each perhaps repeated."""
-    for operation, argument in items:
-        if operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
-            inner = list(argument[2])  # type: ignore[index]
-            if len(inner) != 1 or inner[0][0] not in _SINGLE:
-                return False
-        elif operation not in _SINGLE:
-            return False
-    return len(items) <= _MOST_ITEMS
-
-
-def _bound(
-    function: FunctionNode, arguments: Sequence[Value], keywords: dict[str, Value], skip: bool
-) -> dict[str, Value]:
-    """Return the values of a function's parameters in a call, by name."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][int(skip) :]
-    given = dict(zip(names, arguments, strict=False))
-    known = {*names, *(argument.arg for argument in function.args.kwonlyargs)}
-    given.update({name: value for name, value in keywords.items() if name in known})
-    if function.args.vararg is not None and len(arguments) > len(names):
-        given[function.args.vararg.arg] = joined(arguments[len(names) :])
-    if function.args.kwarg is not None:
-        rest = [value for name, value in keywords.items() if name not in known]
-        given[function.args.kwarg.arg] = joined(rest)
-    return given

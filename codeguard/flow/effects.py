@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.corpus.patterns import lazy
-from codeguard.syntax.capabilities import WRITING
 
+WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
 _SINKS = {
     "code": "code",
     "shells": "command",

@@ -12,15 +12,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from codeguard.corpus.syntax import walk
-from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
+from codeguard.flow.entry_points import (
+    entry_reach,
+    functions_that_matter,
+    is_global,
+    says_what_is_wrong,
+    seed_parameters,
+)
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.flow.scope import Hits, Summary, functions_that_matter, is_global
-from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
+from codeguard.flow.sinks import Hits, Sink, SinkHit, SinkIndex, StoredValue
+from codeguard.flow.tables import STOPS
 from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
@@ -33,15 +39,31 @@ from codeguard.flow.values import (
     joined_states,
 )
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode, written_arguments
 
 STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DECIDING = (
     ast.Constant, ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Name, ast.operator, ast.cmpop,
     ast.expr_context, ast.unaryop, ast.boolop,
 )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """The summary of a function that has been read."""
+
+    returned: list[Value] = field(default_factory=list)
+    checks: dict[str, frozenset[str]] = field(default_factory=dict)
+    stops: bool = False
+    done: bool = False
+
+    def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
+        """Record for callers the parameters that the function checks."""
+        for value, uses in found:
+            for origin in value.origins:
+                if origin.function is function:
+                    self.checks[origin.parameter] = self.checks.get(origin.parameter, frozenset()) | uses
 
 
 class Flow:
@@ -77,7 +99,7 @@ class Flow:
         )
         if matter:
             self._apart("the module", partial(self._run, self._tree.body, self._module))
-        wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
+        wanted = [node for node in self._nodes if node in matter and isinstance(node, FUNCTIONS)]
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
         # One that is defined in another sees the values of the other's names, so it is read after it.
@@ -110,7 +132,7 @@ class Flow:
 
     def entry(self, function: ast.AST | None) -> Reach:
         """Return who controls the parameters of a function."""
-        if not isinstance(function, _FUNCTIONS):
+        if not isinstance(function, FUNCTIONS):
             return Reach.CALLER
         if function not in self._entry:
             self._entry[function] = entry_reach(function, self.names)
@@ -128,14 +150,15 @@ class Flow:
             return joined(arguments.values())
         return joined([substituted(value, function, arguments) for value in summary.returned])
 
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+    def guarded(self, call: ast.Call) -> list[tuple[ast.expr, frozenset[str]]] | None:
         """Return the arguments of a call that a function checks; None if it is not in the file."""
-        for name in self.names.names_of(call.func):
-            definition = self.names.definition(name)
-            if isinstance(definition, _FUNCTIONS):
-                if self._evaluation.depth > DEEPEST // 2:
-                    return ()
-                return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
+        for definition in self._definitions(call)[:1]:
+            if self._evaluation.depth > DEEPEST // 2:
+                return []
+            checks = self._summary(definition).checks
+            return [
+                (item, checks[name]) for name, item in written_arguments(definition, call) if name in checks
+            ]
         return None
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
@@ -267,34 +290,19 @@ class Flow:
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if not isinstance(call, ast.Call):
             return True
-        names = self.names.names_of(call.func)
-        if STOPS.isdisjoint(names):
-            self._checked(call, names, state)
+        if STOPS.isdisjoint(self.names.names_of(call.func)):
+            # What a function of the file returns is lost here: its checks count only if it stops at them.
+            own = self._definitions(call)
+            if not own or any(self._summary(item).stops for item in own):
+                self._note(self._evaluation.pass_over(call, state))
             return True
         self._mark_stop()
         return False
 
-    def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
-        """Handle a call made for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
-        evaluation = self._evaluation
-        written = [call.func.attr] if isinstance(call.func, ast.Attribute) else names[-1:]
-        last = "".join(written).rpartition(".")[2]
-        arguments = [evaluation.value(argument, state) for argument in call.args]
-        checked = self.guarded(call)
-        cleared: list[tuple[Value, frozenset[str]]] = []
-        if checked is not None:
-            called = [item for item in map(self.names.definition, names) if isinstance(item, _FUNCTIONS)]
-            given = len(arguments) if any(self._summary(item).stops for item in called) else 0
-            cleared = [(arguments[index], uses) for index, uses in checked if index < given]
-        elif any(name in CONVERSIONS for name in names):
-            cleared = [(value, ALL_USES) for value in arguments]
-        elif GUARD_NAME.search(last.lower()):
-            cleared = [(value, frozenset({CLAIMED})) for value in arguments]
-        elif last == "relative_to" and isinstance(call.func, ast.Attribute):
-            cleared = [(evaluation.value(call.func.value, state), frozenset({"path", "archive"}))]
-        for value, uses in cleared:
-            state.clear(value, uses)
-        self._note(cleared)
+    def _definitions(self, call: ast.Call) -> list[FunctionNode]:
+        """Return the functions of the file that a call may be of."""
+        found = map(self.names.definition, self.names.names_of(call.func))
+        return [item for item in found if isinstance(item, FUNCTIONS)]
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

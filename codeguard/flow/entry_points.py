@@ -1,15 +1,26 @@
-"""Entry points: functions that serve untrusted callers, such as routes, views, handlers and commands."""
+"""The functions to follow, among them entry points that serve untrusted callers: routes, views, handlers, commands."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Sequence
 
 from codeguard.corpus.patterns import lazy
-from codeguard.flow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
+from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.sinks import SinkIndex
+from codeguard.flow.tables import (
+    FILLERS,
+    HEADER_HOLDERS,
+    HEADER_NAME,
+    ROUTE,
+    ROUTE_OWNERS,
+    VERBS,
+    VIEW_CLASSES,
+)
 from codeguard.flow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.syntax.names import Names, dotted_name
-from codeguard.syntax.scopes import FunctionNode, defaults_of
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode, defaults_of
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -145,3 +156,82 @@ def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names
             if name == argument.arg:
                 return TEXT_USES
     return frozenset({Use.NOSQL}) if kind == "str" else frozenset()
+
+
+_STORES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def functions_that_matter(
+    names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex, entry: Callable[[FunctionNode], Reach]
+) -> tuple[set[ast.AST | None], set[ast.AST | None], bool]:
+    """Return the functions to follow (None is the module level), those that store values, and whether texts are sinks.
+
+    To follow are functions with a sink or a response header that is set, functions that serve untrusted callers, and
+    those that may compose a text which is a sink itself. If there are any, their callers, enclosing functions and all
+    functions that store attributes are included. Empty if nothing can be reported.
+    """
+    matter: set[ast.AST | None] = set()
+    storing: set[ast.AST | None] = set()
+    callers: dict[ast.AST, set[ast.AST | None]] = {}
+    composes = False
+    # One loop with exact types for everything, because it runs over all nodes of every file.
+    for node in nodes:
+        kind = type(node)
+        targets: Sequence[ast.AST] = ()
+        if kind is ast.Call:
+            called = node.func  # type: ignore[attr-defined]
+            resolved = names.names_of(called) or ((called.id,) if type(called) is ast.Name else ())
+            if sinks.has(called, resolved):
+                matter.add(names.function_of(node))
+            for name in resolved:
+                definition = names.definition(name) if name[:1] == ":" else None
+                if isinstance(definition, FUNCTIONS):
+                    callers.setdefault(definition, set()).add(names.function_of(node))
+            if type(called) is ast.Attribute and called.attr in FILLERS:
+                targets = (called.value,)
+        elif kind in _STORES:
+            targets = node.targets if kind is ast.Assign else (node.target,)  # type: ignore[attr-defined]
+            if any(isinstance(target, ast.Subscript) and sets_header(target) for target in targets):
+                matter.add(names.function_of(node))
+        elif kind is ast.Constant:
+            if sinks.begins(node.value):  # type: ignore[attr-defined]
+                composes = True
+                around = names.function_of(node)
+                # One outside of functions may be used by all of them.
+                matter.update([around] if around is not None else [None, *names.scopes.symbols])
+        elif kind in FUNCTIONS:
+            if entry(node) is Reach.REMOTE:  # type: ignore[arg-type]
+                matter.add(node)
+            around = names.function_of(node)
+            if around is not None:
+                callers.setdefault(node, set()).add(around)
+        for target in targets:
+            holder = target.value if isinstance(target, ast.Subscript) else target
+            if isinstance(holder, ast.Attribute) or is_global(names, holder):
+                storing.add(names.function_of(node))
+    found = matter | storing if matter else set()
+    waiting = [item for item in matter if item is not None]
+    while waiting:
+        new = callers.get(waiting.pop(), set()) - found - {None}
+        found |= new
+        waiting += filter(None, new)
+    return found, storing, composes
+
+
+def is_global(names: Names, target: ast.AST) -> bool:
+    """Return whether a name in a function is one of the module."""
+    if not isinstance(target, ast.Name):
+        return False
+    scopes = names.scopes
+    scope = scopes.scope_of(target)
+    found = None if scope is scopes.module else scopes.find(target.id, scope)
+    return found is not None and found[0] is scopes.module
+
+
+def sets_header(target: ast.Subscript) -> bool:
+    """Return whether an assignment sets a response header."""
+    name = unqualified_name(target.value)
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    return name in HEADER_HOLDERS or (
+        isinstance(key, str) and bool(name) and HEADER_NAME.match(key) is not None
+    )

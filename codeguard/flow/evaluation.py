@@ -10,7 +10,7 @@ from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, unqualified_name
 from codeguard.flow import tables
 from codeguard.flow.calls import Call
-from codeguard.flow.guards import facts
+from codeguard.flow.guards import Fact, facts, unraised
 from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
 from codeguard.syntax.names import Names
@@ -38,7 +38,6 @@ class Evaluator:
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self.sinks = sinks
-        self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self.around = around
 
     def value(self, node: ast.expr | None, state: State) -> Value:
@@ -74,9 +73,15 @@ class Evaluator:
             if sink.use not in value.clean:
                 self.around.hit(sink, node, node, value)
 
-    def assume(self, test: ast.expr, holds: bool, state: State) -> list[tuple[Value, frozenset[str]]]:
+    def assume(self, test: ast.expr, holds: bool, state: State) -> list[Fact]:
         """Add the facts of a test that holds, or does not, to a state; return them as well."""
-        found = facts(test, holds, state, self)
+        return self._learn(facts(test, holds, state, self), state)
+
+    def pass_over(self, call: ast.Call, state: State) -> list[Fact]:
+        """Add the facts of a call that raised nothing to a state; return them as well."""
+        return self._learn(unraised(call, state, self), state)
+
+    def _learn(self, found: list[Fact], state: State) -> list[Fact]:
         for value, uses in found:
             if value.origins and uses:
                 state.clear(value, uses)

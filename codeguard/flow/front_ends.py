@@ -39,11 +39,8 @@ CALLS = {
     "member_call_expression": ("name", "arguments"), "scoped_call_expression": ("name", "arguments"),
     "macro_invocation": ("macro", ""), "invocation_expression": ("function", "arguments"),
 }  # fmt: skip
-OWNERS = (
-    "object",
-    "receiver",
-    "scope",
-)  # fields with the object of a call whose function field is only a name
+# Fields with the object of a call whose function field is only a name.
+OWNERS = ("object", "receiver", "scope")
 MEMBERS = {
     "member_expression": ("object", "property"), "selector_expression": ("operand", "field"),
     "field_access": ("object", "field"), "field_expression": ("value", "field"),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from codeguard.flow.tables import GUARD_NAME, GUARDS
+from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, GUARDS
 from codeguard.flow.values import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: i
         return [fact for fact in _Test(state, engine, depth).facts(test, holds) if fact[1]]
     finally:
         engine.leave()
+
+
+def unraised(call: ast.Call, state: State, engine: Evaluator) -> list[Fact]:
+    """Return the facts of a call that raised nothing, such as `validate(x)`, `int(x)`, `path.relative_to(base)`."""
+    return [fact for fact in _Test(state, engine, 0).unraised(call) if fact[1]]
 
 
 class _Test:
@@ -167,16 +172,29 @@ class _Test:
                 yield receiver, _IN_FOLDER
             if last == "startswith" and test.args:
                 yield receiver, _of_prefix(self._names.text(test.args[0]), holds, receiver)
-        # The checks of functions in the file are known; others are judged by name.
-        checked = self._engine.around.guarded(test)
+        if holds and name in GUARDS:
+            yield from ((self._value(argument), GUARDS[name]) for argument in _given(test)[:1])
+        else:
+            yield from self._by_function(test, last, holds)
+
+    def unraised(self, call: ast.Call) -> Iterator[Fact]:
+        """Yield the facts of a call whose result nobody looks at."""
+        name = self._names.called(call)
+        if name in CONVERSIONS:
+            yield from ((self._value(argument), ALL_USES) for argument in call.args)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "relative_to":
+            yield self._value(call.func.value), _IN_FOLDER
+        else:
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else name.rpartition(".")[2]
+            yield from self._by_function(call, last, True)
+
+    def _by_function(self, call: ast.Call, last: str, holds: bool) -> Iterator[Fact]:
+        """Yield what functions of the file check; others are judged by name."""
+        checked = self._engine.around.guarded(call)
         if checked is not None:
-            yield from ((arguments[index], uses) for index, uses in checked if index < len(arguments))
-        elif holds:
-            arguments += [self._value(keyword.value) for keyword in test.keywords if keyword.arg]
-            if name in GUARDS:
-                yield from ((value, GUARDS[name]) for value in arguments[:1])
-            elif GUARD_NAME.search(last):
-                yield from ((value, frozenset({CLAIMED})) for value in arguments)
+            yield from ((self._value(argument), uses) for argument, uses in checked)
+        elif holds and GUARD_NAME.search(last.lower()):
+            yield from ((self._value(argument), frozenset({CLAIMED})) for argument in _given(call))
 
     def _passed(self, test: ast.Call, name: str, last: str, arguments: list[Value]) -> Iterator[Fact]:
         if name == "isinstance" and len(arguments) == 2:
@@ -201,6 +219,10 @@ class _Test:
             if isinstance(value, ast.Call) and self._names.called(value) == "re.compile" and value.args:
                 return value.args[0]
         return None
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
 
 
 def _allowed(node: ast.expr, value: Value) -> Iterator[Fact]:

@@ -8,22 +8,16 @@ limited number of rounds, each linear in the size of the file.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, children, walk
-from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import (
-    FOREIGN_SCRIPT,
-    LOOKUP_PLACE,
-    SECRET_PLACE,
-    STARTUP_PLACE,
-    TOKEN_PLACE,
-    WRITING,
-)
+from codeguard.flow.effects import WRITING, Effects
+from codeguard.flow.tables import FILLERS, HARMLESS
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import BindingKind, bound_arguments, defaults_of
+from codeguard.syntax.scopes import FUNCTIONS, BindingKind, defaults_of, written_arguments
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -37,17 +31,38 @@ DEEPEST = 60
 ROUNDS = 24
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
 _TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SECRET_PLACE = lazy(
+    r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
+    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\.kdbx$"
+    r"|\bwallet\.dat$"
+    r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
+)
+"""Text that names where people keep secrets."""
+TOKEN_PLACE = lazy(r"\bcredentials(?:\.json)?$")
+"""Text that names a file in which a program holds what it shows to its own service."""
+STARTUP_PLACE = lazy(
+    r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d"
+    r"|passwd|shadow)\b"
+    r"|(?:^|[/~\\])\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc|config/autostart)\b"
+    r"|systemd/(?:system|user)/|Library/Launch(?:Agents|Daemons)|Start Menu.{0,30}Startup|CurrentVersion\\{1,2}Run\b"
+    r"|\b(?:site|user)customize\.py$|\.git/hooks/|config\.fish$|^LaunchAgents$"
+)
+"""Text that names what is run at the next login, start or commit."""
+LOOKUP_PLACE = lazy(
+    r"\b(?:api\.ipify|ipify|ipinfo\.io|ifconfig\.me|icanhazip|checkip|ip-api\.com|myexternalip|ipecho|wtfismyip"
+    r"|ident\.me)"
+)
+"""Addresses that tell a machine its public address."""
+FOREIGN_SCRIPT = lazy(
+    r"CreateObject\s*\(\s*[\"']WScript\.Shell|ActiveXObject\s*\(\s*[\"']WScript"
+    r"|^@echo off\b.{0,400}\b(?:powershell|curl|certutil|start)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Scripts of another shell that a program holds as text."""
 _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
-     ast.Return, ast.Call, ast.Lambda, *_FUNCTIONS}
+     ast.Return, ast.Call, *FUNCTIONS}
 )  # fmt: skip
-_HARMLESS = frozenset(
-    """
-    len int float bool hash isinstance issubclass type id callable hasattr range os.path.exists os.path.isfile
-    os.path.isdir os.path.getsize hashlib.md5 hashlib.sha1 hashlib.sha256 hashlib.sha512 print
-    """.split()  # noqa: SIM905 - words read better as words
-)
 _HOST_VARIABLES = {
     "USER": "user", "USERNAME": "user", "LOGNAME": "user", "COMPUTERNAME": "name", "HOSTNAME": "name",
 }  # fmt: skip
@@ -55,10 +70,10 @@ _CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|AC
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
 _STREAMING = frozenset({"write", "writelines", "send", "sendall", "sendto", "sendmsg"})
-_COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
+_COLLECTING = FILLERS | WRITING
 _FOR_PROCESSES = frozenset({"env", "environ", "environment"})  # what the processes get that a function starts
 _SHORTEST_PLACE = 4  # characters
 _LONGEST_PLACE = 400
@@ -167,8 +182,6 @@ class TaintFlow:
                 self._give(target, self._labels(value), value)
             case ast.Return(value=ast.expr() as value):
                 self._add((self._names.function_of(node), ""), self._labels(value))
-            case ast.Lambda():
-                self._add((node, ""), self._labels(node.body))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 for name, value in defaults_of(node.args).items():
                     self._add((node, name), self._labels(value))
@@ -242,8 +255,8 @@ class TaintFlow:
         self._destroys(node, name)
         self._calls_back(node, name, base, given)
         known = self._names.definition(name)
-        if isinstance(known, _FUNCTIONS):
-            for parameter, argument in bound_arguments(known, node):
+        if isinstance(known, FUNCTIONS):
+            for parameter, argument in written_arguments(known, node):
                 self._add((known, parameter), self._labels(argument))
 
     def _arguments(self, node: ast.Call, depth: int = 0) -> Labels:
@@ -264,7 +277,7 @@ class TaintFlow:
             labels |= {SECRET if SECRET_NAME in given else FILE}
         for item in node.args if labels else ():
             known = self._names.definition(self._names.resolve(item))
-            for argument in known.args.args if isinstance(known, _FUNCTIONS) else ():
+            for argument in known.args.args if isinstance(known, FUNCTIONS) else ():
                 self._add((known, argument.arg), labels)
 
     def _place(self, use: str, node: ast.Call, name: str) -> ast.expr | None:
@@ -507,7 +520,7 @@ class TaintFlow:
         name, effects = self._called(node), self._effects
         first = node.args[0] if node.args else None
         host = effects.of("host", name.removesuffix("()"))
-        if name in _HARMLESS:
+        if name in HARMLESS:
             return _NOTHING
         if effects.has("environment", name) or (first is None and effects.has("environment", f"{name}()")):
             return frozenset({ENVIRONMENT})
@@ -537,7 +550,7 @@ class TaintFlow:
         if effects.has("encodes", name) and (given | base) & _OF_MACHINE:
             return given | base | {SPELLED}
         known = self._names.definition(name)
-        if isinstance(known, _FUNCTIONS):
+        if isinstance(known, FUNCTIONS):
             labels = base | self._held.get((known, ""), _NOTHING)
             return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
         labels = self._below(given | base, node.args)
@@ -562,13 +575,8 @@ def _labels_of_text(value: object) -> Labels:
     found = _NOTHING
     if isinstance(value, str) and len(value) <= _LONGEST_PLACE:
         found = frozenset(label for pattern, label in _NAMED if pattern.search(value))
-    begin = (
-        value[:200].decode("latin-1")
-        if isinstance(value, bytes)
-        else value[:200]
-        if isinstance(value, str)
-        else ""
-    )
+    begin = value[:200] if isinstance(value, str | bytes) else ""
+    begin = begin.decode("latin-1") if isinstance(begin, bytes) else begin
     return found | {ENCODED} if _ENCODED.match(begin) and not begin.isalpha() else found
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from codeguard.flow.values import Use, Value
+from codeguard.flow.values import Origin, Reach, Use, Value, joined
 from codeguard.syntax.names import Names
 
 
@@ -79,6 +79,52 @@ class StoredValue:
     value: Value
     function: ast.AST | None
     target: ast.expr | None = None
+
+
+class Hits:
+    """The values at sinks; a value that reaches a sink in several ways is one hit."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ast.AST, ast.AST], SinkHit] = {}
+
+    def note(
+        self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value, function: ast.AST | None
+    ) -> None:
+        """Record a value at a sink."""
+        if sink.needs_built and not value.built:
+            value = Value(frozenset(o for o in value.origins if o.reach is not Reach.CALLER), value.clean)
+            if not value.origins:
+                return
+        key = (sink.key, call, argument)
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = SinkHit(sink, call, argument, value, function)
+        else:
+            known.value = joined([known.value, value])
+
+    def listed(self) -> list[SinkHit]:
+        """Return the hits in order of discovery.
+
+        A composed text counts only if its parts reach no other sink of the function and no earlier
+        text.
+        """
+        reported: dict[tuple[str, ast.AST | None], set[Origin]] = {}
+        for hit in self._known.values():
+            if hit.sink.wording is None:
+                reported.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
+        listed = []
+        for hit in self._known.values():
+            if hit.sink.wording is not None:
+                known = reported.setdefault((hit.sink.use, hit.function), set())
+                if _bare(hit.value) <= known:
+                    continue
+                known |= _bare(hit.value)
+            listed.append(hit)
+        return listed
+
+
+def _bare(value: Value) -> set[Origin]:
+    return {origin.bare for origin in value.origins}
 
 
 class SinkIndex:

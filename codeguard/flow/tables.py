@@ -58,7 +58,7 @@ REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
 MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail controls, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
-LOCAL_CALLS = frozenset(_TABLES["local_calls"].split())
+LOCAL_CALLS = frozenset(_TABLES["local_calls"].split()) | python_names("variable")
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
 STORED = "stored"  # tag of database content, which an attacker may have written
 STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
@@ -86,6 +86,8 @@ VIEW_CLASSES = lazy(
 VERBS = frozenset(_TABLES["verbs"].split())
 
 CLEANERS: Mapping[str, frozenset[str]] = _cleaned("cleaners")
+HARMLESS = frozenset(name for name, uses in CLEANERS.items() if uses == ALL_USES) | {"int", "float"}
+"""Functions of whose arguments nothing is left in the result."""
 CLEANING_METHODS: Mapping[str, frozenset[str]] = _cleaned("cleaning_methods")
 CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|slugify|clean|bleach|redact"

@@ -1,93 +1,120 @@
-"""Effects of named functions, and texts that name sensitive locations."""
+"""The effects that names of the library and attributes make possible, and those that runs showed.
+
+The names are in `capabilities.toml`, for rules as for behavior. What cannot be followed (`getattr` on `os` with a
+computed name, a walk through `__subclasses__`) is an effect of its own.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from codeguard.corpus.patterns import lazy
+NETWORK, PROCESS, FILES, ENVIRONMENT = "network", "process", "files", "environment"
+CODE, NATIVE, ESCAPE = "dynamic code", "native code", "interpreter internals"
+CLOCK, CHANCE, EVALUATION, THREADS, EXIT = "clock", "randomness", "eval", "threads", "exit"
 
-NETWORK, PROCESS, FILES, ENVIRONMENT, HOST = "network", "process", "files", "environment", "host"
-CODE, NATIVE = "dynamic code", "native code"
+CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCAPE})
+"""Effects that convict if the trusted function lacks them; honest implementations differ in the others."""
 
+OUTWARD = frozenset({NETWORK, PROCESS, FILES})
+"""Effects that are the purpose of a function that has them: code without any cannot do what it does."""
 
-def _table(rows: Mapping[str, str]) -> dict[str, str]:
-    return {name: kind for kind, names in rows.items() for name in names.split()}
-
-
-KINDS: Mapping[str, str] = _table(
-    {
-        NETWORK: """
-            requests httpx aiohttp urllib3 urllib.request urllib2 http.client socket socketserver ftplib smtplib poplib
-            imaplib telnetlib nntplib xmlrpc.client paramiko websocket websockets pycurl asyncio.open_connection
-            asyncio.start_server asyncio.create_server boto3 dns.resolver
-        """,
-        PROCESS: """
-            subprocess pty os.system os.popen os.fork os.forkpty os.kill os.execl os.execle os.execlp os.execlpe
-            os.execv os.execve os.execvp os.execvpe os.spawnl os.spawnle os.spawnlp os.spawnlpe os.spawnv os.spawnve
-            os.spawnvp os.spawnvpe os.posix_spawn os.posix_spawnp os.startfile commands pexpect sh multiprocessing
-            asyncio.create_subprocess_exec asyncio.create_subprocess_shell
-        """,
-        FILES: """
-            open io.open io.FileIO codecs.open os.open os.remove os.unlink os.rename os.replace os.rmdir os.makedirs
-            os.mkdir os.chmod os.chown os.symlink os.link os.listdir os.scandir os.walk os.truncate shutil tempfile
-            pathlib.Path.open pathlib.Path.read_text pathlib.Path.read_bytes pathlib.Path.write_text
-            pathlib.Path.write_bytes pathlib.Path.unlink pathlib.Path.rename pathlib.Path.mkdir pathlib.Path.glob
-            pathlib.Path.rglob pathlib.Path.iterdir glob zipfile tarfile sqlite3.connect
-        """,
-        ENVIRONMENT: "os.environ os.environb os.getenv os.putenv os.unsetenv",
-        HOST: "platform.node getpass.getuser socket.gethostname os.getlogin os.uname uuid.getnode",
-        CODE: """
-            exec eval compile __import__ execfile importlib.import_module importlib.__import__ runpy code.interact
-            types.FunctionType types.CodeType codeop importlib.util.module_from_spec importlib.reload
-        """,
-        NATIVE: "ctypes cffi libc mmap.mmap",
-    }
-)
+_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
-WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
+def _kinds(rows: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Turn kinds with their names into a mapping from names to kinds."""
+    return {prefix + name: kind for kind, names in rows.items() for name in names.split()}
 
-SECRET_PLACE = lazy(
-    r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
-    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\.kdbx$"
-    r"|\bwallet\.dat$"
-    r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
-)
-"""Text that names where people keep secrets."""
 
-TOKEN_PLACE = lazy(r"\bcredentials(?:\.json)?$")
-"""Text that names a file in which a program holds what it shows to its own service."""
+MODULES: Mapping[str, str] = _kinds(_TABLES["modules"])
+"""Modules whose import makes an effect possible."""
 
-STARTUP_PLACE = lazy(
-    r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d"
-    r"|passwd|shadow)\b"
-    r"|(?:^|[/~\\])\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc|config/autostart)\b"
-    r"|systemd/(?:system|user)/|Library/Launch(?:Agents|Daemons)|Start Menu.{0,30}Startup|CurrentVersion\\{1,2}Run\b"
-    r"|\b(?:site|user)customize\.py$|\.git/hooks/|config\.fish$|^LaunchAgents$"
-)
-"""Text that names what is run at the next login, start or commit."""
+_MEMBERS = {**_TABLES["members"], "posix": _TABLES["members"]["os"]}  # `os` is made of it
+MEMBERS: Mapping[str, str] = {
+    name: kind
+    for module, rows in _MEMBERS.items()
+    for name, kind in _kinds(rows, "" if module in ("dotted", "builtins") else f"{module}.").items()
+}
+"""Dotted names whose use makes an effect possible."""
 
-LOOKUP_PLACE = lazy(
-    r"\b(?:api\.ipify|ipify|ipinfo\.io|ifconfig\.me|icanhazip|checkip|ip-api\.com|myexternalip|ipecho|wtfismyip"
-    r"|ident\.me)"
-)
-"""Addresses that tell a machine its public address."""
+INTERNALS = frozenset(_TABLES["internals"].split())
+"""Attributes that lead from any object to everything else."""
 
-FOREIGN_SCRIPT = lazy(
-    r"CreateObject\s*\(\s*[\"']WScript\.Shell|ActiveXObject\s*\(\s*[\"']WScript"
-    r"|^@echo off\b.{0,400}\b(?:powershell|curl|certutil|start)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Scripts of another shell that a program holds as text."""
+OBSERVED: Mapping[str, str] = _kinds(_TABLES["observed"])
+"""The sandbox's own names for what it observed."""
+
+LOOKING = frozenset({"environ", "env"})
+"""Of these, reading the environment without changing it."""
+
+_EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
+_HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One effect that a function can have: its kind, and the code or event that shows it."""
+
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+def capabilities_of_name(name: str) -> Iterator[Capability]:
+    """Yield what the use of a resolved name makes possible; exceptions and constants of a module do nothing."""
+    parts = name.split(".")
+    last = parts[-1]
+    exception = last in _EXCEPTIONS or last.endswith(("Error", "Exception", "Expired", "Warning"))
+    if len(parts) > 1 and (exception or last.isupper()):
+        return
+    if last == "__dict__" and parts[0] in _HOST_MODULES:
+        yield Capability(CODE, f"computed attribute of {parts[0]}")
+    prefixes = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    member = next((prefix for prefix in prefixes if prefix in MEMBERS), "")
+    if member:
+        yield Capability(MEMBERS[member], member)
+    # A part of a package may do more than the package.
+    module = next((prefix for prefix in reversed(prefixes) if prefix in MODULES), "")
+    if module:
+        yield Capability(MODULES[module], f"import {module}")
 
 
 def effect_of_name(name: str) -> str:
-    """Return the effect of a resolved name by its longest known prefix, or ""."""
+    """Return the effect of a resolved name by its longest prefix that has one, or ""."""
     at = name.removesuffix("()")
     while at:
-        kind = KINDS.get(at)
+        kind = MEMBERS.get(at) or MODULES.get(at)
         if kind is not None:
             return kind
         at = at.rpartition(".")[0]
     return ""
+
+
+def capabilities_of_computed(holder: str) -> Iterator[Capability]:
+    """Yield what an attribute with a computed name makes possible, of what has this resolved name."""
+    if holder.partition(".")[0] in _HOST_MODULES:
+        yield Capability(CODE, f"computed attribute of {holder}")
+
+
+def observed_effects(effects: Iterable[str]) -> frozenset[Capability]:
+    """Return the effects that the sandbox reported, as capabilities."""
+    found = set()
+    for effect in effects:
+        kind = OBSERVED.get(effect.partition(":")[0])
+        if kind is not None:
+            found.add(Capability(kind, f"ran {effect}"))
+    return frozenset(found)
+
+
+def capabilities_beyond(
+    candidate: Iterable[Capability], reference: Iterable[Capability]
+) -> tuple[Capability, ...]:
+    """Return the candidate's capabilities of kinds that the reference does not have, the worst first."""
+    allowed = {capability.kind for capability in reference}
+    extra = {capability for capability in candidate if capability.kind not in allowed}
+    return tuple(sorted(extra, key=lambda item: (item.kind not in CONVICTING, item.kind, item.detail)))

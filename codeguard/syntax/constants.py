@@ -9,7 +9,7 @@ import codecs
 import operator
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained
@@ -50,7 +50,7 @@ def _fits(size: int) -> None:
 
 
 def _within_limits(value: object) -> object:
-    if isinstance(value, str | bytes | tuple):
+    if isinstance(value, str | bytes | tuple | list):
         _fits(len(value))
     if value is Ellipsis or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
         raise UnknownValueError
@@ -59,7 +59,7 @@ def _within_limits(value: object) -> object:
 
 def _text_safe(value: object) -> object:
     """Return a value if `str` can safely be applied to it."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list | set | dict):
         raise UnknownValueError
     return value
 
@@ -136,7 +136,7 @@ def _encode(text: str, encoding: object = "utf-8", errors: object = "strict") ->
 def _raw(text: object) -> bytes:
     if isinstance(text, str):
         return text.encode("ascii")
-    if not isinstance(text, bytes | tuple):
+    if not isinstance(text, bytes | tuple | list):
         raise UnknownValueError
     return bytes(text)
 
@@ -198,19 +198,8 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
 }  # fmt: skip
 # Methods whose result is no longer than the text, but for the case of some letters.
 _PLAIN_METHODS = frozenset(
-    {
-        "lower",
-        "upper",
-        "title",
-        "swapcase",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "removeprefix",
-        "removesuffix",
-        "split",
-    }
-)
+    {"lower", "upper", "title", "swapcase", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "split"}
+)  # fmt: skip
 _METHODS: Mapping[str, Callable[..., object]] = {
     "format": _format, "join": _join, "replace": _replace, "decode": _decode, "encode": _encode,
 }  # fmt: skip
@@ -280,7 +269,7 @@ class Folder:
                 raise UnknownValueError
             return known
         self._steps -= 1
-        fold = _FOLDS.get(type(node))
+        fold = self.folds.get(type(node))
         if depth > DEEPEST or self._steps < 0 or self._characters < 0:
             if fold is not None:
                 self._unread.note(_TOO_DEEP if depth > DEEPEST else _TOO_LONG, node.lineno)
@@ -414,23 +403,22 @@ class Folder:
                 return _FUNCTIONS[name](*self._all(node.args, depth, local), **keywords)
         raise UnknownValueError
 
-
-_FOLDS: Mapping[type[ast.AST], Callable[..., object]] = {
-    ast.Name: Folder._bound,
-    ast.Attribute: Folder._bound,
-    ast.Tuple: Folder._sequence,
-    ast.List: Folder._sequence,
-    ast.JoinedStr: Folder._joined,
-    ast.BinOp: Folder._binary,
-    ast.Compare: Folder._compare,
-    ast.UnaryOp: Folder._unary,
-    ast.Subscript: Folder._subscript,
-    ast.ListComp: Folder._comprehension,
-    ast.GeneratorExp: Folder._comprehension,
-    ast.IfExp: Folder._choice,
-    ast.NamedExpr: Folder._named,
-    ast.Call: Folder._call,
-}
+    folds: ClassVar[Mapping[type[ast.AST], Callable[..., object]]] = {
+        ast.Name: _bound,
+        ast.Attribute: _bound,
+        ast.Tuple: _sequence,
+        ast.List: _sequence,
+        ast.JoinedStr: _joined,
+        ast.BinOp: _binary,
+        ast.Compare: _compare,
+        ast.UnaryOp: _unary,
+        ast.Subscript: _subscript,
+        ast.ListComp: _comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.IfExp: _choice,
+        ast.NamedExpr: _named,
+        ast.Call: _call,
+    }
 
 
 _LONGEST_TEXT = 2_000

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from codeguard.syntax.constants import Folder, LiteralTexts, UnknownValueError
-from codeguard.syntax.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.syntax.scopes import FUNCTIONS, Binding, BindingKind, FunctionNode, Scope, Scopes
 from codeguard.syntax.unread import Unread
 
 DEEPEST = 40
@@ -32,7 +32,6 @@ STEPS_PER_NODE = 2
 _TOO_LONG = "what names stand for was not worked out any further: it takes too many steps"
 _TOO_DEEP = f"a name was not followed through more than {DEEPEST} others"
 _TOO_MANY = f"more than {MOST_NAMES} meanings of one expression were not looked at"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Choice = TypeVar("Choice")
 Parents = Mapping[ast.AST, ast.AST]
 
@@ -133,7 +132,7 @@ class Names:
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function in which a node is evaluated."""
-        return self._around(node, _FUNCTIONS)  # type: ignore[return-value]
+        return self._around(node, FUNCTIONS)  # type: ignore[return-value]
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the innermost class around a node."""
@@ -346,7 +345,7 @@ class Names:
         if function == "operator.attrgetter()" and first is not None:
             return self._got(node, first, depth)
         definition = self.definition(function)
-        if isinstance(definition, _FUNCTIONS):
+        if isinstance(definition, FUNCTIONS):
             return self._returns(definition, depth) or (f"{function}()",)
         return (f"{function.removesuffix('()')}()",)
 

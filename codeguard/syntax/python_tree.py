@@ -1,9 +1,10 @@
 """Python's syntax tree of texts that this interpreter's own parser refuses.
 
-A newer grammar than the interpreter's, Python 2, or a text with errors must not be a way around the analysis.
-tree-sitter finds the statements; Python's parser reads each by itself at its place, a compound one without its blocks,
-which are read in turn. What it refuses is written as it accepts it (`_RULES`) and tried again: type parameters are left
-out, `type X = …` is an assignment, `print a` a call. Statements with errors are left out and their lines listed.
+A newer grammar than the interpreter's, Python 2's statements that run or print something, or a text with errors must
+not be a way around the analysis. tree-sitter finds the statements; Python's parser reads each by itself at its place,
+a compound one without its blocks, which are read in turn. What it refuses is written as it accepts it (`_RULES`) and
+tried again: type parameters are left out, `type X = …` is an assignment, `print a` a call. Statements with errors are
+left out and their lines listed.
 """
 
 from __future__ import annotations
@@ -303,18 +304,8 @@ class _Builder:
         after = [item for item in node.children if item.type in ("=", "type_conversion", "format_specifier")]
         return b"{" + self._hole(value, 0) + b"".join(map(write, after)) + b"}"
 
-    def _string(self, node: Node, _: Write) -> bytes | None:
-        text = (node.text or b"").decode("utf-8", "replace")
-        return repr(text).encode() if text.startswith("`") else None  # Python 2's repr
-
     def _string_start(self, node: Node, _: Write) -> bytes:
-        text = (node.text or b"").replace(b"t", b"f").replace(b"T", b"f")
-        return text[1:] if text[:2].lower() == b"ur" else text
-
-    def _number(self, node: Node, _: Write) -> bytes:
-        text = (node.text or b"").rstrip(b"lL")
-        octal = text[:1] == b"0" and text.isdigit() and text.strip(b"0")
-        return b"0o" + text if octal else text
+        return (node.text or b"").replace(b"t", b"f").replace(b"T", b"f")
 
     def _identifier(self, node: Node, _: Write) -> bytes:
         text = node.text or b""
@@ -344,14 +335,6 @@ class _Builder:
 
         return self._joined(node, b"", bracketed)
 
-    def _listed(self, node: Node, write: Write) -> bytes | None:
-        """Rewrite `raise E, "why"` and `def f(a, (b, c))`."""
-        whole = self._joined(node, b"", write)
-        parent = node.parent.type if node.parent is not None else ""
-        if node.type == "tuple_pattern":
-            return whole.strip(b"()") if parent.endswith("parameters") else None
-        return b"(" + whole + b")" if parent == "raise_statement" else None
-
     def _type_parameters(self, node: Node, _: Write) -> bytes | None:
         defines = node.parent is not None and node.parent.type.endswith("_definition")
         return b"" if defines else None
@@ -360,10 +343,7 @@ class _Builder:
 Write = Callable[["Node"], bytes]
 _RULES: dict[str, Callable[[_Builder, Node, Write], bytes | None]] = {
     "ERROR": lambda *_: b"",
-    "<>": lambda *_: b"!=",
     "identifier": _Builder._identifier,
-    "integer": _Builder._number,
-    "string": _Builder._string,
     "string_start": _Builder._string_start,
     "interpolation": _Builder._interpolation,
     "format_expression": _Builder._interpolation,
@@ -372,8 +352,6 @@ _RULES: dict[str, Callable[[_Builder, Node, Write], bytes | None]] = {
     "print_statement": _Builder._print,
     "exec_statement": _Builder._exec,
     "except_clause": _Builder._except,
-    "expression_list": _Builder._listed,
-    "tuple_pattern": _Builder._listed,
 }
 
 

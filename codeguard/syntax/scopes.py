@@ -7,10 +7,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeVar
 
 from codeguard.syntax.unread import Unread
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Given = TypeVar("Given")
 
 
 class BindingKind(Enum):
@@ -70,18 +73,38 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     return {arg.arg: value for arg, value in pairs}
 
 
-def bound_arguments(function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the parameters of a function that a call gives something, with what it gives."""
+def bound_arguments(
+    function: FunctionNode, given: Sequence[Given], keywords: Iterable[tuple[str, Given]], skips: bool
+) -> Iterator[tuple[str, Given]]:
+    """Yield the parameters of a function that a call gives something, with what it gives.
+
+    Args:
+        function: the function.
+        given: what the positional arguments give, be it expressions or values.
+        keywords: the same of keywords; an unpacked mapping has a name that no parameter has.
+        skips: whether the first parameter is the object of a method.
+    """
     listed = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    skips = listed[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute)
-    yield from zip(listed[int(skips) :], call.args, strict=False)
+    names = listed[int(skips) :]
+    extra, rest = function.args.vararg, function.args.kwarg
+    yield from zip(names, given, strict=False)
+    yield from ((extra.arg, item) for item in given[len(names) :] if extra is not None)
     known = {*listed, *(arg.arg for arg in function.args.kwonlyargs)}
-    yield from ((item.arg, item.value) for item in call.keywords if item.arg in known)
+    for name, item in keywords:
+        if name in known or rest is not None:
+            yield (name if name in known or rest is None else rest.arg), item
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+def written_arguments(function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the parameters of a function that a call names something for, with the expression."""
+    first = function.args.args[0].arg if function.args.args else ""
+    skips = isinstance(call.func, ast.Attribute) and first in ("self", "cls")
+    keywords = ((item.arg or "", item.value) for item in call.keywords)
+    return bound_arguments(function, call.args, keywords, skips)
+
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
+_SCOPES = (*FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
 _OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")  # methods that get their class
 _MOST_ELEMENTS = 8
@@ -231,10 +254,10 @@ class Scopes:
         name = getattr(node, "name", "")
         symbol = ".".join(part for part in (around.symbol, name) if part)
         self._by_node[node] = Scope(node, around, symbol)
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             self.symbols[node] = symbol
             self.definitions[symbol] = node
-        if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+        if isinstance(node, (*FUNCTIONS, ast.Lambda)):
             self._parameters(node, self._by_node[node], around)
 
     def _parameters(self, node: FunctionNode | ast.Lambda, scope: Scope, around: Scope) -> None:
@@ -242,7 +265,7 @@ class Scopes:
         positional = [*listed.posonlyargs, *listed.args]
         extra = [arg for arg in (listed.vararg, listed.kwarg) if arg is not None]
         defaults = defaults_of(listed)
-        receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
+        receiver = around.is_class and isinstance(node, FUNCTIONS) and not is_static(node)
         for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
             binding = Binding(
                 BindingKind.PARAMETER, arg, 0, 0, "", arg.annotation, default=defaults.get(arg.arg)

@@ -1,25 +1,11 @@
-"""What an importer of a module gets under a name, decided from its syntax."""
+"""What an importer of a module gets under a name; what rebinds it is tested by its trust, in `audit`."""
 
 from __future__ import annotations
 
 import pytest
-from rebinding_forms import HONEST, POSSIBLE, REBOUND, RIGHT, honest, rebound
+from rebinding_forms import HONEST, RIGHT, honest
 
-from codeguard.analysis.python.bindings import Doubt, module_bindings
-
-
-def doubt(text: str, symbol: str = "factorial", code: str = RIGHT) -> Doubt | None:
-    body = text.partition(code.splitlines()[0].strip())[0]
-    first = body.count("\n") + 1
-    used = {"range"} if symbol == "factorial" else set()
-    return module_bindings(text).doubt(symbol, range(first, first + code.count("\n")), used)
-
-
-@pytest.mark.parametrize("form", REBOUND)
-def test_a_name_that_may_mean_something_else_is_not_settled(form: str) -> None:
-    found = doubt(rebound(REBOUND[form]))
-    assert found is not None
-    assert found.certain is (form not in POSSIBLE)
+from codeguard.analysis.python.bindings import module_bindings
 
 
 def test_a_binding_above_that_runs_later_counts() -> None:

@@ -35,19 +35,8 @@ def test_nothing(text: str) -> None:
 
 
 PIECES = [
-    "```python\n",
-    "```\n",
-    "~~~\n",
-    "> ",
-    "1. ",
-    "   ",
-    "\t",
-    "\n",
-    "x = 1\n",
-    "a`b",
-    "# é\n",
-    "$ ls\n",
-]
+    "```python\n", "```\n", "~~~\n", "> ", "1. ", "   ", "\t", "\n", "x = 1\n", "a`b", "# é\n", "$ ls\n",
+]  # fmt: skip
 
 
 @example("> ```python\n> x = 1\n> ```\n")

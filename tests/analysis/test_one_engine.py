@@ -46,29 +46,8 @@ def notebook(text: str) -> str:
     return json.dumps({"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4})
 
 
-SUFFIXES = [
-    ".py",
-    ".pyx",
-    ".pxd",
-    ".ipynb",
-    ".md",
-    ".rst",
-    ".txt",
-    ".js",
-    ".ts",
-    ".tsx",
-    ".go",
-    ".java",
-    ".rs",
-    ".rb",
-    ".php",
-    ".sh",
-    ".c",
-    ".cpp",
-    ".cs",
-    ".toml",
-    ".unknown",
-]
+_ENDINGS = "py pyx pxd ipynb md rst txt js ts tsx go java rs rb php sh c cpp cs toml unknown"
+SUFFIXES = [f".{ending}" for ending in _ENDINGS.split()]
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "latin-1")
 
 

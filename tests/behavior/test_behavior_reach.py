@@ -8,8 +8,8 @@ from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import function_features
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.reach import EffectReach
-from codeguard.behavior.verdict.effects import Capability
 from codeguard.models import Coverage, Verdict
+from codeguard.syntax.capabilities import Capability
 from tests.behavior.conftest import Check
 
 AROUND = """

@@ -51,6 +51,7 @@ def reached(text: str) -> list[Reach]:
         ("def f(a):\n    def g():\n        run_shell(a)\n    g()", Reach.CALLER),
         ("def f(a):\n    x = ''\n    for b in a:\n        run_shell(x)\n        x = b", Reach.CALLER),
         ("def f(a):\n    if a not in K:\n        log()\n    run_shell(a)", Reach.CALLER),
+        ("def f(a):\n    a.isdigit()\n    isinstance(a, int)\n    run_shell(a)", Reach.CALLER),
         ("import shlex\ndef f(a, b):\n    run_shell(shlex.quote(a) + b)", Reach.CALLER),
         # Tests that nothing decides: what a loop, another function or another file sets.
         ("def f(a):\n    n = 0\n    for _ in K:\n        if n > 1:\n            run_shell(a)\n        n += 1",
@@ -84,6 +85,7 @@ def test_a_value_arrives(text: str, reach: Reach) -> None:
         "def f(a):\n    for x in a:\n        if x not in K:\n            raise E\n    run_shell(a)",
         "def ok(x):\n    return x in K\ndef f(a):\n    if not ok(a):\n        return\n    run_shell(a)",
         "def check(x):\n    if x not in K:\n        raise E\ndef f(a):\n    check(a)\n    run_shell(a)",
+        "def check(x):\n    if x not in K:\n        raise E\ndef f(a):\n    check(x=a)\n    run_shell(a)",
         "def _g(x):\n    run_shell(x)\n_g('ls')",
         "import os\ndef f(a):\n    p = os.path.realpath(a)\n    if not p.startswith(ROOT):\n"
         "        raise E\n    open(p)",

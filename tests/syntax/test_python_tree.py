@@ -71,10 +71,7 @@ OLDER = {
     'print "a", b': "print('a', b)",
     'print >>f, "a"': "print('a', file=f)",
     "exec code in space": "exec(code, space)",
-    "a = 0777 + 10L": "a = 511 + 10",
-    "if a <> b: pass": "if a != b:\n    pass",
     "try:\n  a\nexcept E, e:\n  raise": "try:\n    a\nexcept (E, e):\n    raise",
-    "def f(a, (b, c)): pass": "def f(a, b, c):\n    pass",
 }
 
 

@@ -398,13 +398,12 @@ class _Writes:
                 attributes.add(node.attr)
                 run += methods[node.attr]
             elif isinstance(node, ast.Name) and node.id in defined and not self._only_named(node):
-                reads = isinstance(self._parents.get(node), ast.Attribute)
                 for found in defined[node.id]:
                     run += [found] if isinstance(found, Function) else []
                     for item in found.body if isinstance(found, ast.ClassDef) else ():
                         if isinstance(item, Function):
                             methods[item.name].append(item)
-                            special = item.name.startswith("__") and not reads
+                            special = item.name.startswith("__")
                             run += [item] if special or item.name in attributes else []
             new = [item for item in dict.fromkeys(run) if item not in seen]
             seen.update(new)

@@ -9,14 +9,13 @@ from dataclasses import replace
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules.base import IN_TEST, Match
 from codeguard.corpus.syntax import unqualified_name, walk
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode
 
 _FRAMEWORKS = ("unittest.", "pytest.", "pytest_asyncio.", "hypothesis.", "mock.")
 _AROUND_TESTS = frozenset(
     {"setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "setup_method"}
 )
 _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "contextlib.contextmanager"})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Unit = FunctionNode | ast.ClassDef
 
 
@@ -48,10 +47,10 @@ def _tested_lines(reading: Reading) -> tuple[tuple[int, int], ...]:
         *reading.nodes_of(ast.AsyncFunctionDef),
         *reading.nodes_of(ast.ClassDef),
     ]
-    if not any(unit.name.startswith("test") for unit in units if isinstance(unit, _FUNCTIONS)):
+    if not any(unit.name.startswith("test") for unit in units if isinstance(unit, FUNCTIONS)):
         return ()
     uses = _uses(reading)
-    tested = [unit for unit in units if isinstance(unit, _FUNCTIONS) and _is_test(reading, unit, uses)]
+    tested = [unit for unit in units if isinstance(unit, FUNCTIONS) and _is_test(reading, unit, uses)]
     asked = {item.arg for unit in tested for item in (*unit.args.args, *unit.args.kwonlyargs)}
     cases = {reading.parents.get(unit) for unit in tested}
     lines = [

@@ -15,6 +15,7 @@ from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, imports_of, normalised
 from codeguard.corpus.syntax import walk
+from codeguard.flow.effects import RUNNING_CODE
 from codeguard.syntax import capabilities as effects
 from codeguard.syntax.capabilities import effect_of_name
 
@@ -24,11 +25,8 @@ DOES = {
     effects.PROCESS: "starts a process",
     effects.FILES: "opens a file",
     effects.ENVIRONMENT: "reads the environment",
-    effects.HOST: "asks what machine it runs on",
-    effects.CODE: "runs code from a text",
     effects.NATIVE: "calls native code",
 }
-_PREPARING = frozenset({"importlib.import_module", "__import__", "compile"})  # they do nothing by themselves
 ROUNDS = 8  # assignments that a value is followed through
 
 
@@ -65,7 +63,9 @@ def _effect(reading: Reading, node: ast.Call | ast.Attribute) -> str:
         named = reading.names.resolve(node)
         if named not in ("os.environ", "os.environb"):
             return ""
-    return "" if named in _PREPARING else DOES.get(effect_of_name(named), "")
+    if named in RUNNING_CODE and named != "compile":  # which does nothing by itself
+        return "runs code from a text"
+    return DOES.get(effect_of_name(named), "")
 
 
 def _computes(function: Function) -> bool:

@@ -22,7 +22,6 @@ from codeguard.behavior.verdict.comparison import (
     compare_with_example,
     same_value,
 )
-from codeguard.behavior.verdict.effects import CONVICTING, observed_effects
 from codeguard.behavior.verdict.profiles import is_stable
 from codeguard.behavior.verdict.running import (
     Batch,
@@ -41,6 +40,7 @@ from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
 from codeguard.sandbox.model import CallResult, Iteration, Level, Opaque, Outcome
+from codeguard.syntax.capabilities import CONVICTING, observed_effects
 
 Observation = tuple[Sample, Example]
 """A recorded call, and the example made from it, which still has to hold in the sandbox."""

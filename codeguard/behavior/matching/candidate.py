@@ -24,9 +24,9 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.verdict.effects import Capability
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
+from codeguard.syntax.capabilities import Capability
 
 TOO_LARGE = "too large or nested too deeply to be run"
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import ClassVar
 
-from codeguard.syntax.constants import Folder, UnknownValueError
+from codeguard.syntax.constants import Folder, Locals, UnknownValueError
 from codeguard.syntax.names import dotted_name
 
-MAX_DEPTH = 40
 MAX_BITS = 256
 MAX_LENGTH = 2_000  # characters of a string
 MAX_ITEMS = 4_000  # nested values, over all levels
-_KINDS: Mapping[type[ast.expr], type] = {ast.List: list, ast.Tuple: tuple, ast.Set: set}
+_KINDS: Mapping[type[ast.expr], Callable[[Iterable[object]], object]] = {
+    ast.List: list, ast.Tuple: tuple, ast.Set: set,
+}  # fmt: skip
 
 
-class Constants:
+class Constants(Folder):
     """The names in some trees that are bound exactly once, and the values of expressions with them."""
 
     def __init__(self, *trees: ast.AST, hidden: Collection[str] = ()) -> None:
         """Read the trees; a later one hides names of those before it, and `hidden` names are variables."""
-        self._bound: dict[str, ast.expr] = {}
+        super().__init__(self)
+        self._known: dict[str, ast.expr] = {}
         for tree in trees:
-            self._bound |= _bound_once(tree)
+            self._known |= _bound_once(tree)
         for name in hidden:
-            self._bound.pop(name, None)
-        self._folder = Folder(self)
+            self._known.pop(name, None)
 
     def names_of(self, node: ast.expr, depth: int) -> list[str]:
         """Return the name of a function as it is written."""
@@ -35,40 +36,30 @@ class Constants:
 
     def values_of(self, node: ast.expr, depth: int) -> list[ast.expr]:
         """Return what a name is bound to."""
-        found = self._bound.get(node.id) if isinstance(node, ast.Name) else None
+        found = self._known.get(node.id) if isinstance(node, ast.Name) else None
         return [] if found is None else [found]
 
-    def fold(self, node: ast.expr) -> object:
-        """Return the value of a constant expression.
+    def fold(self, node: ast.expr, depth: int = 0, local: Locals = None) -> object:
+        """Return the value of a constant expression, a list of a list's: to rules sequences are all the same.
 
         Raises:
             UnknownValueError: the expression is not constant, or its value is not small.
         """
-        value = self._fold(node, 0)
-        if not _is_small(value):
+        value = super().fold(node, depth, local)
+        if depth == 0 and not _is_small(value):
             raise UnknownValueError
         return value
 
-    def _fold(self, node: ast.expr, depth: int) -> object:
-        if depth > MAX_DEPTH:
-            raise UnknownValueError
-        # Of lists, sets and dictionaries the folder knows no values: rules need none.
-        match node:
-            case ast.Name(name) if name in self._bound:
-                return self._fold(self._bound[name], depth + 1)
-            case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
-                return self._collected(_KINDS[type(node)], [self._fold(part, depth + 1) for part in parts])
-            case ast.Dict(keys, values) if None not in keys:
-                rows = [[self._fold(part, depth + 1) for part in side if part] for side in (keys, values)]
-                return self._collected(dict, list(zip(*rows, strict=True)))
-        return self._folder.fold(node)
+    def _sequence(self, node: ast.List | ast.Tuple | ast.Set, depth: int, local: Locals) -> object:
+        return _KINDS[type(node)](self.fold(part, depth, local) for part in node.elts)
 
-    @staticmethod
-    def _collected(kind: Callable[[list[Any]], object], items: list[Any]) -> object:
-        try:
-            return kind(items)
-        except TypeError as error:  # an item that is not hashable
-            raise UnknownValueError from error
+    def _dict(self, node: ast.Dict, depth: int, local: Locals) -> object:
+        sides = (
+            [self.fold(part, depth, local) for part in side if part] for side in (node.keys, node.values)
+        )
+        return dict(zip(*sides, strict=True))
+
+    folds: ClassVar = {**Folder.folds, **dict.fromkeys(_KINDS, _sequence), ast.Dict: _dict}
 
     def literals(self, tree: ast.AST) -> Iterator[object]:
         """Yield every constant in a tree, with the largest constant expressions folded, except docstrings."""

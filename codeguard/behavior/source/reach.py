@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from codeguard.behavior.source.definitions import Function, Module, parse_or_none
 from codeguard.behavior.source.layout import arguments_of, drops_annotations
-from codeguard.behavior.verdict.effects import (
+from codeguard.corpus import syntax
+from codeguard.syntax.capabilities import (
     CODE,
     ENVIRONMENT,
     ESCAPE,
@@ -27,7 +28,6 @@ from codeguard.behavior.verdict.effects import (
     capabilities_of_computed,
     capabilities_of_name,
 )
-from codeguard.corpus import syntax
 from codeguard.syntax.names import Names, dotted_name
 from codeguard.syntax.scopes import BindingKind
 

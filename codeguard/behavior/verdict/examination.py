@@ -27,7 +27,6 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import differences, is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
@@ -44,6 +43,7 @@ from codeguard.corpus import syntax
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
+from codeguard.syntax.capabilities import CONVICTING, Capability, capabilities_beyond
 
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6

@@ -31,7 +31,10 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effects import (
+from codeguard.behavior.verdict.profiles import Profile
+from codeguard.models import Verdict
+from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
+from codeguard.syntax.capabilities import (
     CONVICTING,
     ENVIRONMENT,
     ESCAPE,
@@ -41,9 +44,6 @@ from codeguard.behavior.verdict.effects import (
     capabilities_beyond,
     observed_effects,
 )
-from codeguard.behavior.verdict.profiles import Profile
-from codeguard.models import Verdict
-from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement

@@ -44,7 +44,10 @@ from codeguard.behavior.verdict.comparison import (
     result_kind,
     same_value,
 )
-from codeguard.behavior.verdict.effects import (
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
+from codeguard.corpus.syntax import unqualified_name
+from codeguard.sandbox.model import Call, CallResult, Level, Outcome
+from codeguard.syntax.capabilities import (
     CHANCE,
     CLOCK,
     ENVIRONMENT,
@@ -52,9 +55,6 @@ from codeguard.behavior.verdict.effects import (
     Capability,
     observed_effects,
 )
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.corpus.syntax import unqualified_name
-from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
 MAX_TEMPLATES = 6

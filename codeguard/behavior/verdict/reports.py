@@ -9,12 +9,12 @@ from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import INCONCLUSIVE_EXCEPTIONS, Case, CaseResult
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effects import Capability
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.table import UNSHOWN, Row
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage
+from codeguard.syntax.capabilities import Capability
 
 WATCHED_FIRST = 24  # calls
 

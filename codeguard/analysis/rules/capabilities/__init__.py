@@ -28,6 +28,7 @@ from codeguard.flow.labels import Arrival, TaintFlow, labels_of_kind
 from codeguard.models import Severity
 from codeguard.syntax.capabilities import NETWORK, PROCESS, effect_of_name
 from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FUNCTIONS
 
 # Programs that run the file that they are given.
 _RUNNING = lazy(
@@ -249,7 +250,6 @@ def _starts_another(call: ast.AST) -> bool:
 
 # What runs at import or install
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
 
 
@@ -290,7 +290,7 @@ def _runs_at_import(reading: Reading, node: ast.AST) -> bool:
     while at is not None:
         if isinstance(at, ast.Lambda) and child is at.body:
             return False
-        if isinstance(at, _FUNCTIONS) and any(child is item for item in at.body):
+        if isinstance(at, FUNCTIONS) and any(child is item for item in at.body):
             return False
         if isinstance(at, ast.If) and any(child is item for item in at.body) and is_main_guard(at):
             return False
