@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Rule
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.injection import FORMS, SIGNAL
 from codeguard.corpus.chunking import chunk_file
 
@@ -15,12 +15,6 @@ def fired(text: str) -> set[str]:
         item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext())
     }
     return found & {rule.id for rule in FORMS}
-
-
-@pytest.mark.parametrize("rule", FORMS, ids=lambda rule: rule.id)
-def test_examples(rule: Rule) -> None:
-    assert rule.id in fired(rule.bad)
-    assert rule.id not in fired(rule.good)
 
 
 @pytest.mark.parametrize(
