@@ -13,8 +13,8 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
+from codeguard.syntax.scopes import FunctionNode
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Own = Sequence[ast.AST]  # the nodes of a function without those of functions and classes in it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 RARE = 100  # numbers below it are ordinary in a comparison
@@ -29,12 +29,11 @@ _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "s
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
-    for function in functions:
+    for function in reading.functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
-def _gates(reading: Reading, function: Function) -> Iterator[Match]:
+def _gates(reading: Reading, function: FunctionNode) -> Iterator[Match]:
     own = list(_own(function))
     branches = [node for node in own if isinstance(node, ast.If)]
     if not branches:
@@ -50,7 +49,7 @@ def _gates(reading: Reading, function: Function) -> Iterator[Match]:
             yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
 
-def _own(function: Function) -> Iterator[ast.AST]:
+def _own(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions and classes in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:

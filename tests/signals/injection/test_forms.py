@@ -9,7 +9,6 @@ from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.injection import SIGNAL
 from codeguard.corpus.chunking import chunk_file
 
-
 FORMS = {"forged-message", "order-to-act", "order-to-insert"}
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
+from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
@@ -21,7 +22,6 @@ from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
-PROSE = frozenset({"markdown", "rst", "text"})
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 _TABLE = Path(__file__).with_name("orders.toml")
 _ABOUT = lazy(

@@ -13,7 +13,7 @@ from typing import Any
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.bindings import is_main_guard
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE, SCRIPTS
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, SCRIPTS
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     script_places,
@@ -126,7 +126,6 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
         yield match
 
 
-PROSE = frozenset({"markdown", "rst", "text"})
 _SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
 _INSTALL_SCRIPT = lazy(
     r"\"(preinstall|install|postinstall|prepare|preprepare|postprepare|prepack"
