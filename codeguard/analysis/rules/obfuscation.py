@@ -20,8 +20,6 @@ from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.models import Severity
 
-_SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
-_LEAST_SOUP = 3
 _SHOWN = 60
 _MOST_PARTS = 2_000  # nodes per expression
 _TOO_MANY = f"an expression of more than {_MOST_PARTS:,} parts was not looked through for hidden names"
@@ -40,25 +38,12 @@ _NAMING = {
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    apart, script = reading.unread.apart, reading.language in SCRIPTS
-    if script or reading.language == "python":
-        yield from apart("identifier-soup", _soup, reading)
+    apart = reading.unread.apart
     if reading.tree is not None:
         for node in reading.nodes_of(ast.Call):
             yield from apart("the rules about calls", _call, reading, node)
-    elif script:
+    elif reading.language in SCRIPTS:
         yield from apart("the rules for scripts", _packed, reading)
-
-
-def _soup(reading: Reading) -> Iterator[Match]:
-    """Yield the first of several names that cannot be told apart."""
-    soup = [
-        item for item in reading.segments if item.kind is SegmentKind.IDENTIFIER and _SOUP.match(item.text)
-    ]
-    if len(soup) >= _LEAST_SOUP:
-        shown = ", ".join(sorted(item.text for item in soup)[:3])
-        reason = f"{len(soup)} names that cannot be told apart: {shown}"
-        yield Match("identifier-soup", soup[0].start, soup[0].end, reason)
 
 
 def _packed(reading: Reading) -> Iterator[Match]:
