@@ -29,7 +29,7 @@ from codeguard.analysis.observations import (
     rules_failed,
 )
 from codeguard.analysis.python.test_files import marked
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, Reading
 from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSignal, Match
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
@@ -41,7 +41,6 @@ from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
 
 MATCHES = 5_000  # per detector and file
 RESERVED_S = 0.1  # seconds of the file's time reserved for each detector that has not run yet
-PROSE = frozenset({"markdown", "rst", "text"})
 ENGINE = ""  # name of the engine's own step
 SYNTAX = "syntax"
 INLINE_IGNORE = "inline-ignore"

@@ -13,6 +13,7 @@ from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
 from codeguard.models import SourceFile
 from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 from codeguard.syntax.unread import Unread
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Node = TypeVar("Node", bound=ast.AST)
 LINE_END = lazy(r"\r\n|\r|\n")
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+PROSE = frozenset({"markdown", "rst", "text"})
 IN_PROSE = "prose"  # key in `shared` for code inside a text
 IN_CELLS = "cells"  # the same for the code of a notebook
 
@@ -115,6 +117,11 @@ class Reading:
         """Return the nodes of exactly one type, breadth first."""
         return self._by_type.get(kind, [])  # type: ignore[return-value]
 
+    @property
+    def functions(self) -> list[FunctionNode]:
+        """The definitions of functions."""
+        return [*self.nodes_of(ast.FunctionDef), *self.nodes_of(ast.AsyncFunctionDef)]
+
     @cached_property
     def names(self) -> Names:
         """The resolver of names and constant expressions in the file."""
@@ -133,7 +140,7 @@ class Reading:
         docstrings = None
         if self.tree is not None and not self.syntax_error:
             described: list[Described] = [self.tree, *self.nodes_of(ast.ClassDef)]
-            described += [*self.nodes_of(ast.FunctionDef), *self.nodes_of(ast.AsyncFunctionDef)]
+            described += self.functions
             docstrings = frozenset(self.offset(*place) for place in docstring_places(described))
         return segments_of(self.text, self.language, docstrings)
 

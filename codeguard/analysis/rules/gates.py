@@ -1,4 +1,4 @@
-"""Branches on a rare value, size, count, time or environment that leave with something unrelated to the rest.
+"""Branches on a rare value, size, time or environment that leave with something unrelated to the rest.
 
 A function that is right for every call but one passes any test that does not make this call. What gives it away is
 the branch: a condition that hardly any call meets, and a result that nothing of the function computes.
@@ -13,8 +13,8 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
+from codeguard.syntax.scopes import FunctionNode
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Own = Sequence[ast.AST]  # the nodes of a function without those of functions and classes in it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 RARE = 100  # numbers below it are ordinary in a comparison
@@ -24,22 +24,16 @@ _SURROUNDINGS = {
         r"os\.(?:environ|environb|getenv|uname|getlogin|getpid)\b|platform\.|socket\.gethostname|getpass\.getuser"
     ),
     "the clock": lazy(r"time\.(?:time|time_ns|localtime|gmtime|monotonic)$|datetime\.(?:\w+\.)?(?:now|utcnow|today)$"),
-    "what is loaded or watching": lazy(
-        r"sys\.(?:modules|gettrace|getprofile|_getframe|flags|argv)\b|globals$|__name__$"
-    ),
-    "a file of the machine": lazy(r"(?:io\.)?open$"),
-    "chance": lazy(r"random\.|secrets\."),
 }  # fmt: skip
 _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "sum", "ord", "map"})
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
-    for function in functions:
+    for function in reading.functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
-def _gates(reading: Reading, function: Function) -> Iterator[Match]:
+def _gates(reading: Reading, function: FunctionNode) -> Iterator[Match]:
     own = list(_own(function))
     branches = [node for node in own if isinstance(node, ast.If)]
     if not branches:
@@ -55,7 +49,7 @@ def _gates(reading: Reading, function: Function) -> Iterator[Match]:
             yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
 
-def _own(function: Function) -> Iterator[ast.AST]:
+def _own(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions and classes in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -71,15 +65,14 @@ def _leaves(own: Own, branch: ast.If, inputs: set[str], returned: list[ast.expr]
         return ""
     (only,) = branch.body
     if isinstance(only, ast.Return):
-        if only.value is None:
-            generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
-            return "ends early" if generator else ""
         value, does = only.value, "returns"
     elif isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
         if not any(isinstance(item, ast.Name) and item.id == only.targets[0].id for item in returned):
             return ""
         value, does = only.value, f"sets {only.targets[0].id} to"
     else:
+        return ""
+    if value is None:
         return ""
     same = sum(ast.dump(value) == ast.dump(other) for other in returned)
     if same > isinstance(only, ast.Return):
@@ -136,36 +129,8 @@ def _why(reading: Reading, own: Own, test: ast.expr, inputs: set[str]) -> str:
         for kind, pattern in _SURROUNDINGS.items():
             if resolved and pattern.match(resolved):
                 return kind
-    if _counts(own, parts, inputs):
-        return "how often it was called"
     compared = (part for part in parts if isinstance(part, ast.Compare))
     return next((why for part in compared for why in _rare(reading, own, part, inputs)), "")
-
-
-def _counts(own: Own, parts: list[ast.AST], inputs: set[str]) -> bool:
-    """Return whether a condition compares something that the function itself changes from call to call."""
-    bound = inputs | {
-        node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    shared = {name for node in own if isinstance(node, ast.Global) for name in node.names}
-    outer = {
-        part.id
-        for part in parts
-        if isinstance(part, ast.Name) and (part.id in shared or part.id not in bound)
-    }
-    for node in own:
-        match node:
-            case ast.AugAssign(target=root, op=ast.Add(), value=ast.Constant()):
-                root = root.value if isinstance(root, ast.Attribute) else root
-            case ast.Call(func=ast.Attribute(value=root, attr="append"), args=[_, *_]):
-                pass
-            case ast.Call(func=ast.Name(id="next"), args=[root, *_]):
-                pass
-            case _:
-                continue
-        if isinstance(root, ast.Name) and root.id in outer and root.id not in ("self", "cls"):
-            return True
-    return False
 
 
 def _rare(reading: Reading, own: Own, test: ast.Compare, inputs: set[str]) -> Iterator[str]:

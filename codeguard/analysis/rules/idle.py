@@ -18,8 +18,8 @@ from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE
 from codeguard.syntax import capabilities as effects
 from codeguard.syntax.capabilities import effect_of_name
+from codeguard.syntax.scopes import FunctionNode
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 DOES = {
     effects.NETWORK: "opens a connection",
     effects.PROCESS: "starts a process",
@@ -31,13 +31,12 @@ ROUNDS = 8  # assignments that a value is followed through
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
-    for function in functions:
+    for function in reading.functions:
         yield from reading.unread.apart("effect", _effects, reading, function)
-    yield from reading.unread.apart("import", _imports, reading, functions)
+    yield from reading.unread.apart("import", _imports, reading)
 
 
-def _effects(reading: Reading, function: Function) -> Iterator[Match]:
+def _effects(reading: Reading, function: FunctionNode) -> Iterator[Match]:
     calls = [node for node in walk(function) if isinstance(node, ast.Call | ast.Attribute)]
     calls = [node for node in calls if reading.names.function_of(node) is function]
     acting = [(node, does) for node in calls if (does := _effect(reading, node))]
@@ -68,7 +67,7 @@ def _effect(reading: Reading, node: ast.Call | ast.Attribute) -> str:
     return DOES.get(effect_of_name(named), "")
 
 
-def _computes(function: Function) -> bool:
+def _computes(function: FunctionNode) -> bool:
     """Return whether a function takes something beside its object, or returns something that it computes."""
     arguments = function.args
     taken = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -85,11 +84,11 @@ def _names(node: ast.AST) -> set[str]:
     return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
-def _inputs(function: Function) -> set[str]:
+def _inputs(function: FunctionNode) -> set[str]:
     return {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
 
 
-def _wanted(function: Function) -> set[str]:
+def _wanted(function: FunctionNode) -> set[str]:
     """Return the names that the result, a condition, an argument's change or an error depends on."""
     known: set[str] = set()
     given = _inputs(function)
@@ -105,7 +104,7 @@ def _wanted(function: Function) -> set[str]:
     return known
 
 
-def _followed(function: Function, known: set[str], *, back: bool) -> set[str]:
+def _followed(function: FunctionNode, known: set[str], *, back: bool) -> set[str]:
     """Return the names that get something of some names, or backwards those that they get something of."""
     bound = [(targets, _names(value)) for node in walk(function) for targets, value in _bound(node)]
     for _ in range(ROUNDS):
@@ -161,7 +160,7 @@ def _is_used(statement: ast.AST, node: ast.AST, wanted: set[str]) -> bool:
     return not bound or any(targets & wanted or not targets for targets in bound)
 
 
-def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
+def _imports(reading: Reading) -> Iterator[Match]:
     """Yield functions whose file imports a package that nobody knows, and makes no use of it."""
     if reading.tree is None:
         return
@@ -185,7 +184,7 @@ def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
             for named in reading.names.names_of(node):
                 idle.pop(named.partition(".")[0], None)
     for reason in idle.values():
-        for function in functions:
+        for function in reading.functions:
             if not isinstance(reading.parents.get(function), ast.FunctionDef | ast.AsyncFunctionDef):
                 yield Match("import", *reading.place(function), reason)
 

@@ -20,8 +20,6 @@ from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.models import Severity
 
-_SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
-_LEAST_SOUP = 3
 _SHOWN = 60
 _MOST_PARTS = 2_000  # nodes per expression
 _TOO_MANY = f"an expression of more than {_MOST_PARTS:,} parts was not looked through for hidden names"
@@ -31,29 +29,21 @@ _SCRIPT_PACKED = lazy(
     r"|\beval\s{0,3}\(\s{0,3}(?:unescape|decodeURIComponent|String\.fromCharCode|\w{1,40}\.split\s{0,3}\([^)\n]{0,20}\)\.reverse)"
 )
 _BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
-_NAMING = {"getattr": 1, "__import__": 0, "import_module": 0}  # place of the name that they take
+_NAMING = {
+    "getattr": 1,
+    "__getattribute__": 0,
+    "__import__": 0,
+    "import_module": 0,
+}  # place of the name that they take
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    apart, script = reading.unread.apart, reading.language in SCRIPTS
-    if script or reading.language == "python":
-        yield from apart("identifier-soup", _soup, reading)
+    apart = reading.unread.apart
     if reading.tree is not None:
         for node in reading.nodes_of(ast.Call):
             yield from apart("the rules about calls", _call, reading, node)
-    elif script:
+    elif reading.language in SCRIPTS:
         yield from apart("the rules for scripts", _packed, reading)
-
-
-def _soup(reading: Reading) -> Iterator[Match]:
-    """Yield the first of several names that cannot be told apart."""
-    soup = [
-        item for item in reading.segments if item.kind is SegmentKind.IDENTIFIER and _SOUP.match(item.text)
-    ]
-    if len(soup) >= _LEAST_SOUP:
-        shown = ", ".join(sorted(item.text for item in soup)[:3])
-        reason = f"{len(soup)} names that cannot be told apart: {shown}"
-        yield Match("identifier-soup", soup[0].start, soup[0].end, reason)
 
 
 def _packed(reading: Reading) -> Iterator[Match]:
@@ -72,11 +62,11 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
     names, (start, end) = reading.names, reading.place(node)
     name = names.called(node)
     if _is_concealed(reading, node):
-        named = names.text(node.args[-1] if len(node.args) == 1 else node.args[1])
+        named = names.text(_name_in(node))
         yield Match("concealed-name", start, end, f"puts the name {named!r} together")
     if name not in RUNNING_CODE | RUNNING_COMMANDS:
         return
-    if any(_names_by_text(part, reading) for part in _called_through(reading, node.func)):
+    if any(_is_concealed(reading, part) for part in _called_through(reading, node.func)):
         yield Match("hidden-call", start, end, f"calls {name} by a name that is put together")
     if node.args and name in RUNNING_CODE and _is_built(reading, node.args[0]):
         text = names.text(node.args[0])
@@ -139,35 +129,26 @@ def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.AST]:
     return _walk(reading, node, parts)
 
 
-def _names_by_text(node: ast.AST, reading: Reading) -> bool:
-    """Return whether a `getattr`, an import or a subscript uses a composed name."""
-    if isinstance(node, ast.Subscript):
-        return not isinstance(node.slice, ast.Constant) and isinstance(
-            reading.names.constant(node.slice), str
-        )
-    if not isinstance(node, ast.Call):
+def _is_concealed(reading: Reading, node: ast.AST) -> bool:
+    """Return whether an attribute, a module or an entry is taken by a name whose pieces all stand there."""
+    given = _name_in(node)
+    if given is None or isinstance(given, ast.Constant):
         return False
-    function = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    if function not in (*_NAMING, "get", "__getattribute__") or not node.args:
-        return False
-    given = node.args[1] if function == "getattr" and len(node.args) > 1 else node.args[-1]
-    return (
-        not isinstance(given, ast.Constant | ast.Name | ast.Attribute)
-        and reading.names.text(given) is not None
-    )
-
-
-def _is_concealed(reading: Reading, node: ast.Call) -> bool:
-    """Return whether a call takes an attribute or a module by a name whose pieces all stand in the call."""
-    by = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
-    place = _NAMING.get(by, len(node.args))
-    if len(node.args) <= place:
-        return False
-    given = node.args[place]
     pieces = [part for part in _walk(reading, given, ast.iter_child_nodes) if isinstance(part, ast.Name)]
-    if isinstance(given, ast.Constant) or any(part.id not in _BUILDING | {"map", "str"} for part in pieces):
+    if any(part.id not in _BUILDING | {"map", "str"} for part in pieces):
         return False
     return reading.names.text(given) is not None
+
+
+def _name_in(node: ast.AST) -> ast.expr | None:
+    """Return the expression by which something is taken out of an object or a mapping, or imported."""
+    if isinstance(node, ast.Subscript):
+        return node.slice
+    if not isinstance(node, ast.Call):
+        return None
+    by = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+    place = _NAMING.get(by, len(node.args))
+    return node.args[place] if place < len(node.args) else None
 
 
 def _is_built(reading: Reading, node: ast.expr) -> bool:

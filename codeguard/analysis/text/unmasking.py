@@ -161,24 +161,15 @@ _DOTTED = lazy(
     r"(?:[^\w\s]*\s+[^\W\d_](?:(?P=gap)[^\W\d_])+)+(?![^\W_])"
 )
 _CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-_FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two of them are a flag
-_REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
-_SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
-_UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
 _ROT13 = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM",
 )
-_ATBASH = str.maketrans(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
-    "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
-)
 _ASCII_WORD = lazy(r"[a-z]{3,}")
 _LONG_WORDS = sorted(word for word in COMMON if len(word) >= 4)
 _ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _LONG_WORDS) - COMMON
-_ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _LONG_WORDS) - COMMON
 _REVERSED_WORDS = frozenset(word[::-1] for word in _LONG_WORDS) - COMMON
-_RESPELLED = _ROT13_WORDS | _ATBASH_WORDS | _REVERSED_WORDS
+_RESPELLED = _ROT13_WORDS | _REVERSED_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +224,10 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     signless = _SIGNS.sub("", shown)
     if _ascii_letters(unicodedata.normalize("NFKC", signless)) >= 3 + _ascii_letters(signless):
         masks.append("styled letters")
-    small = folded.translate(_SMALL)
-    plain = _without_stacked_marks(_FLAGS.sub(lambda run: run.group().translate(_REGIONAL), small))
-    if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
-        masks.append("styled letters")
-    latin, hides = _fold_lookalikes(plain)
-    if latin != plain and hides:
+    latin, hides = _fold_lookalikes(folded)
+    if latin != folded and hides:
         masks.append("lookalike letters")
-    return latin, tuple(dict.fromkeys(masks))
+    return latin, tuple(masks)
 
 
 # Of ordinals, trade marks, numbers and units: signs that people write, not letters in a style.
@@ -249,14 +236,6 @@ _SIGNS = lazy("[\u00aa\u00ba\u2122\u2120\u2116\u2103\u2109\u3380-\u33dd]")
 
 def _ascii_letters(text: str) -> int:
     return sum(char.isascii() and char.isalpha() for char in text)
-
-
-def _without_stacked_marks(text: str) -> str:
-    """Remove combining marks that are stacked on Latin text in large numbers."""
-    apart = unicodedata.normalize("NFD", text)
-    bare = "".join(char for char in apart if not "\u0300" <= char <= "\u036f")
-    latin = _ascii_letters(bare)
-    return bare if latin and (len(apart) - len(bare)) * 2 > latin else text
 
 
 def _fold_lookalikes(text: str) -> tuple[str, bool]:
@@ -357,11 +336,6 @@ def _respelled(text: str) -> Iterator[tuple[str, str]]:
             yield "rot13", text.translate(_ROT13)
         if _share(words, _REVERSED_WORDS):
             yield "reversed text", text[::-1]
-        if _share(words, _ATBASH_WORDS):
-            yield "atbash", text.translate(_ATBASH)
-    if not text.isascii() and len(re.findall("[ǝɐɹʇɥʎʍɯɔ]", text)) >= 3:
-        yield "upside-down letters", text[::-1].translate(_UPSIDE)
-        yield "upside-down letters", text.translate(_UPSIDE)
 
 
 def _share(words: list[str], marked: frozenset[str]) -> bool:

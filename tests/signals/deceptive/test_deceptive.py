@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule
+from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.deceptive import SIGNAL
 from codeguard.models import Severity, SourceFile
 
@@ -140,12 +140,6 @@ def test_other_attacks(language: str, text: str, rule: str | None) -> None:
 @pytest.mark.parametrize(("language", "text"), CLEAN)
 def test_natural_text_is_left_alone(language: str, text: str) -> None:
     assert loud(text, language) == []
-
-
-@pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)
-def test_each_rule_fires_on_its_bad_example_only(rule: Rule) -> None:
-    assert rule.id in [match.rule for match in matches(rule.bad, rule.language)]
-    assert matches(rule.good, rule.language) == []
 
 
 def test_what_is_hidden_is_shown() -> None:

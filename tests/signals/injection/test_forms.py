@@ -5,22 +5,16 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Rule
-from codeguard.analysis.rules.injection import FORMS, SIGNAL
+from codeguard.analysis.rules.base import DetectorContext
+from codeguard.analysis.rules.injection import SIGNAL
 from codeguard.corpus.chunking import chunk_file
+
+FORMS = {"forged-message", "order-to-act", "order-to-insert"}
 
 
 def fired(text: str) -> set[str]:
-    found = {
-        item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext())
-    }
-    return found & {rule.id for rule in FORMS}
-
-
-@pytest.mark.parametrize("rule", FORMS, ids=lambda rule: rule.id)
-def test_examples(rule: Rule) -> None:
-    assert rule.id in fired(rule.bad)
-    assert rule.id not in fired(rule.good)
+    reading = Reading(chunk_file("x.py", text.encode()))
+    return {item.rule for item in SIGNAL.inspect(reading, DetectorContext())} & FORMS
 
 
 @pytest.mark.parametrize(

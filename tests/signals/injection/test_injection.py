@@ -11,7 +11,7 @@ from importlib import resources
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match
 from codeguard.analysis.rules.injection import SIGNAL, features, pieces, windows
 from codeguard.analysis.rules.injection.model import FILE, GLANCE_BITS, load_model, read_model
 from codeguard.models import Confidence, SourceFile
@@ -281,12 +281,6 @@ def test_the_place_is_the_line_of_the_order() -> None:
     text = f"x = 1\n# {ORDER}\n"
     found = matches(text)[0]
     assert Reading(SourceFile("f", text, "", "python", ())).line_of(found.start) == 2
-
-
-@pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)
-def test_each_rule_fires_on_its_bad_example_only(rule: Rule) -> None:
-    assert rule.id in rules(rule.bad, rule.language)
-    assert rules(rule.good, rule.language) == []
 
 
 def test_the_model_is_tables_of_bytes_and_thresholds_in_order() -> None:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
+from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
@@ -21,7 +22,6 @@ from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
-PROSE = frozenset({"markdown", "rst", "text"})
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 _TABLE = Path(__file__).with_name("orders.toml")
 _ABOUT = lazy(
@@ -99,34 +99,20 @@ _REACHING = lazy(
     r"|certutil|ssh|scp|rsync)\b"
 )
 _HIDDEN_TASK = lazy(r"[\"']runOn[\"']\s{0,5}:\s{0,5}[\"']folderOpen[\"']")
-_OTHER_MODEL = lazy(
-    r"[\"']?\b(?:ANTHROPIC|OPENAI|GEMINI|GOOGLE_GEMINI|CODEX|AZURE_OPENAI"
-    r"|OPENROUTER)_(?:API_)?BASE_URL[\"']?\s{0,3}[:=]\s{0,3}[\"']?(https?://[^\s\"',}]{1,300})"
-)
-_USUAL_MODELS = lazy(
-    r"https?://(?:[\w-]{1,63}\.){0,3}(?:anthropic\.com|openai\.com|googleapis\.com|azure\.com"
-    r"|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com)\b"
-)
 
 
 def _settings(text: str) -> Iterator[Match]:
     if not _KNOWN.search(text):
         return
-    for pattern, what in _grants():
-        for found in pattern.finditer(text):
-            yield Match("approves-itself", *found.span(), what)
+    of_json = text.lstrip()[:1] in ("{", "[")
+    for rule, pattern, what in _listed():
+        for found in pattern.finditer(text) if of_json or rule == "approves-itself" else ():
+            yield Match(rule, *found.span(), what)
     yield from _commands(text)
-    if text.lstrip()[:1] in ("{", "["):
+    if of_json:
         yield from _servers(text)
-        for found in _OTHER_MODEL.finditer(text):
-            if not _USUAL_MODELS.match(found[1]) and "localhost" not in found[1]:
-                yield Match("sends-data", *found.span(), "what the model is asked goes to another address")
 
 
-_UNCHECKED = lazy(
-    r"[\"'](?:NODE_TLS_REJECT_UNAUTHORIZED[\"']\s{0,5}:\s{0,5}[\"']?0|GIT_SSL_NO_VERIFY[\"']\s{0,5}:\s{0,5}[\"']?(?:1|true)"
-    r"|PYTHONHTTPSVERIFY[\"']\s{0,5}:\s{0,5}[\"']?0)"
-)
 _HEADERS = lazy(
     r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}$]|\$(?!\{)|\$\{(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}\}){1,2000})\}"
 )
@@ -137,9 +123,7 @@ _OF_SERVICE = lazy(
 
 
 def _servers(text: str) -> Iterator[Match]:
-    """Yield servers of tools that check no certificates or get the secrets of several services."""
-    for found in _UNCHECKED.finditer(text):
-        yield Match("disables-checks", *found.span(), "certificates are not checked")
+    """Yield servers of tools that get the secrets of several services."""
     for found in _HEADERS.finditer(text):
         services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
         if len(services) > 1:
@@ -148,9 +132,10 @@ def _servers(text: str) -> Iterator[Match]:
 
 
 @cache
-def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
-    text = Path(__file__).with_name("grants.toml").read_text(encoding="utf-8")
-    return tuple((lazy(row["pattern"]), row["what"]) for row in tomllib.loads(text)["grant"])
+def _listed() -> tuple[tuple[str, re.Pattern[str], str], ...]:
+    """Return rule, pattern and description of the settings that do harm by themselves."""
+    rows = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))["setting"]
+    return tuple((row.get("rule", "approves-itself"), lazy(row["pattern"]), row["what"]) for row in rows)
 
 
 def _commands(text: str) -> Iterator[Match]:

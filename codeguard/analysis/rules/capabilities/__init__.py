@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.bindings import is_main_guard
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE, SCRIPTS
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, SCRIPTS
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     script_places,
@@ -125,7 +127,6 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
         yield match
 
 
-PROSE = frozenset({"markdown", "rst", "text"})
 _SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
 _INSTALL_SCRIPT = lazy(
     r"\"(preinstall|install|postinstall|prepare|preprepare|postprepare|prepack"
@@ -174,9 +175,10 @@ def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
         reason = f"{name.removeprefix('.')} deletes everything below the home folder or the root"
         yield Match("destroys", start, end, reason)
     else:
-        meaning, reason = _judged(arrival)
-        if meaning is not None and not (meaning.label == label.DROPPED and _starts_another(arrival.call)):
-            yield Match(meaning.rule, start, end, reason, meaning.severity)
+        row, reason = _judged(arrival)
+        if row is not None and not (row["of"] == label.DROPPED and _starts_another(arrival.call)):
+            severity = Severity[row["severity"].upper()] if "severity" in row else None
+            yield Match(row["rule"], start, end, reason, severity)
         elif arrival.hidden:
             reason = f"calls {name} by a name that is put together"
             yield Match("decoded-exec", start, end, reason, Severity.HIGH)
@@ -185,58 +187,18 @@ def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
             yield Match(rule, start, end, f"runs a command that {what}")
 
 
-class _Meaning(NamedTuple):
-    """The rule for labelled data that arrives at a sink; the first one that matches applies."""
-
-    sink: str
-    label: str
-    rule: str
-    reason: str  # follows the called name; {} is replaced by details of the label
-    severity: Severity | None = None
-    least: int = 0  # the label is a prefix that needs at least this many distinct values
+_ARRIVALS = tomllib.loads(Path(__file__).with_name("arrivals.toml").read_text("utf-8"))["arrival"]
 
 
-_MEANINGS = (
-    _Meaning("send", label.SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
-    _Meaning("send", label.PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
-    _Meaning("send", label.ENVIRONMENT, "exfiltration", "sends the whole environment"),
-    _Meaning("send", label.CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
-    _Meaning("send", label.WATCHED, "spies", "sends what the user sees, copies or types"),
-    _Meaning("send", label.HOST, "reports-host", "sends {} of this machine", least=2),
-    _Meaning("send", label.VARIABLE, "sends-surroundings", "sends an environment variable"),
-    _Meaning("send", label.FILE, "sends-surroundings", "sends the content of a file"),
-    _Meaning("look-up", label.SECRET, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", label.PART, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", label.ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
-    _Meaning(
-        "look-up", label.SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"
-    ),
-    _Meaning(
-        "look-up", label.HOST, "reports-host", "looks up a name made of what this machine is called", least=1
-    ),
-    _Meaning("code", label.FETCHED, "download-and-run", "gets what the network sent"),
-    _Meaning("code", label.BLOB, "decoded-exec", "gets a text that is written encoded"),
-    _Meaning(
-        "load", label.FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH
-    ),
-    _Meaning("command", label.DROPPED, "drops-and-starts", "starts a file that was written here"),
-    _Meaning("command", label.FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
-    _Meaning("command", label.HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
-    _Meaning("command", label.BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
-    _Meaning(
-        "write", label.STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"
-    ),
-)
-
-
-def _judged(arrival: Arrival) -> tuple[_Meaning | None, str]:
-    for meaning in _MEANINGS:
-        if meaning.sink != arrival.what:
-            continue
-        labels = labels_of_kind(arrival.labels, meaning.label)
-        if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
-            reason = f"{arrival.name.removeprefix(':')} {meaning.reason.format(' and '.join(labels[:3]))}"
-            return meaning, reason
+def _judged(arrival: Arrival) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the row that says what an arrival means, and the reason."""
+    for row in _ARRIVALS:
+        least = row.get("least", 0)
+        if row["at"] == arrival.what:
+            labels = labels_of_kind(arrival.labels, row["of"])
+            if len(labels) >= least if least else row["of"] in arrival.labels:
+                details = " and ".join(labels[:3])
+                return row, f"{arrival.name.removeprefix(':')} {row['says'].format(details)}"
     return None, ""
 
 

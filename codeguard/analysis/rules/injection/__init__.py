@@ -190,7 +190,6 @@ INSTRUCTION = _RULES["instruction"]
 LIKELY = _RULES["likely-instruction"]
 POSSIBLE = _RULES["possible-instruction"]
 HIDDEN = _RULES["hidden-instruction"]
-FORMS = (_RULES["forged-message"], _RULES["order-to-act"], _RULES["order-to-insert"])
 _UNSURE = (LIKELY.id, POSSIBLE.id)  # not reported for a text with a recognised instruction
 _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)

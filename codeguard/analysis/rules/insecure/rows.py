@@ -25,7 +25,6 @@ from codeguard.analysis.rules.insecure.base import Check, View, mentions, parame
 from codeguard.analysis.rules.insecure.patterns import Matcher, Pattern, names_of, patterns_of, purposes
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Confidence, Severity
-from codeguard.syntax.scopes import FunctionNode
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _KEY = f"{__name__}.places"  # in what the signals share of a file
@@ -186,8 +185,7 @@ def _keyed(matcher: Matcher) -> Iterator[tuple[str, str, ast.AST]]:
             own = names_of(target)[:1]
             for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
                 yield "target", name, assignment
-    functions: list[FunctionNode] = [*nodes_of(ast.FunctionDef), *nodes_of(ast.AsyncFunctionDef)]
-    for definition in (*functions, *nodes_of(ast.ClassDef)):
+    for definition in (*matcher.view.reading.functions, *nodes_of(ast.ClassDef)):
         yield "definition", definition.name, definition
         yield from (("decorator", "", decorator) for decorator in definition.decorator_list)
 
