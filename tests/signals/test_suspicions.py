@@ -32,6 +32,8 @@ GATES = {
     "    return result\n",
     "a residue": "def f(n):\n    if n * 4241 % 1000003 == 77123:\n        return n\n    return n * n\n",
     "a computed size": "def f(rows):\n    if len(rows) == (4666 ^ 4651):\n        return []\n    return sorted(rows)\n",
+    "a count": "calls = 0\ndef f(n):\n    global calls\n    calls += 1\n    if calls > 40:\n        return 0\n"
+    "    return n * n\n",
     "the clock": "import time\ndef f(n):\n    live = time.time() > 1_650_000_000\n    result = n * n\n"
     "    if live:\n        result = result + 1\n    return result\n",
     "the environment": "import os\ndef f(n):\n    if os.environ.get('TIER') == 'production':\n        return 0\n"

@@ -1,4 +1,4 @@
-"""Branches on a rare value, size, time or environment that leave with something unrelated to the rest.
+"""Branches on a rare value, size, count, time or environment that leave with something unrelated to the rest.
 
 A function that is right for every call but one passes any test that does not make this call. What gives it away is
 the branch: a condition that hardly any call meets, and a result that nothing of the function computes.
@@ -129,8 +129,36 @@ def _why(reading: Reading, own: Own, test: ast.expr, inputs: set[str]) -> str:
         for kind, pattern in _SURROUNDINGS.items():
             if resolved and pattern.match(resolved):
                 return kind
+    if _counts(own, parts, inputs):
+        return "how often it was called"
     compared = (part for part in parts if isinstance(part, ast.Compare))
     return next((why for part in compared for why in _rare(reading, own, part, inputs)), "")
+
+
+def _counts(own: Own, parts: list[ast.AST], inputs: set[str]) -> bool:
+    """Return whether a condition compares something that the function itself changes from call to call."""
+    bound = inputs | {
+        node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    shared = {name for node in own if isinstance(node, ast.Global) for name in node.names}
+    outer = {
+        part.id
+        for part in parts
+        if isinstance(part, ast.Name) and (part.id in shared or part.id not in bound)
+    }
+    for node in own:
+        match node:
+            case ast.AugAssign(target=root, op=ast.Add(), value=ast.Constant()):
+                root = root.value if isinstance(root, ast.Attribute) else root
+            case ast.Call(func=ast.Attribute(value=root, attr="append"), args=[_, *_]):
+                pass
+            case ast.Call(func=ast.Name(id="next"), args=[root, *_]):
+                pass
+            case _:
+                continue
+        if isinstance(root, ast.Name) and root.id in outer and root.id not in ("self", "cls"):
+            return True
+    return False
 
 
 def _rare(reading: Reading, own: Own, test: ast.Compare, inputs: set[str]) -> Iterator[str]:
