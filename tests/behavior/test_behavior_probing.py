@@ -98,6 +98,17 @@ def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: San
     assert not report.refuted  # what it was one edit away from is gone
 
 
+def test_the_source_of_a_trusted_function_is_not_needed_where_all_of_its_answers_are_known(
+    sandbox: Sandbox,
+) -> None:
+    trusted: Answered = {}
+    checked(sandbox, library_of(TRUSTED), EDITED, trusted)
+    library = library_of(TRUSTED)
+    BehaviorChecker(library, Counting(sandbox), seed=SEED, answered=trusted)._run_fingerprints()
+    assert library.fingerprints.places
+    assert not any("usable" in reference.__dict__ for reference in library.references)
+
+
 def test_answers_of_another_shape_are_not_used(sandbox: Sandbox) -> None:
     trusted: Answered = {}
     expected, _ = checked(sandbox, library_of(TRUSTED), EDITED, trusted)
