@@ -118,7 +118,7 @@ class _Bench:
                 found[reference.path].append(reference.facts)
         packages, keys = self.library.modules.packages, self._value["facts_keys"]
         return {
-            keys[path]: FileFacts(tuple(functions), frozenset(packages[path])).to_values()
+            keys[path]: {"facts": FileFacts(tuple(functions), frozenset(packages[path])).to_values()}
             for path, functions in found.items()
         }
 

@@ -149,7 +149,9 @@ def test_an_index_after_an_edit_says_what_a_fresh_one_says(tmp_path: Path) -> No
         (corpus / name).write_text(text)
     with closing(indexed(corpus, tmp_path / "state")) as workspace:
         (first,) = reports_of(workspace)
+        material = workspace.material(workspace.static_evidence(workspace.settings.defense)).value()
     assert first.refuted
+    assert set(material["facts"]) == {"ours/t.py", "ours/h.py"}  # no later run derives them again
     for old, new in (("max(numbers[", "min(numbers["), ("min(numbers[", "max(numbers[")):
         (corpus / "ours/t.py").write_text((corpus / "ours/t.py").read_text().replace(old, new))
         with closing(indexed(corpus, tmp_path / "state")) as workspace:
