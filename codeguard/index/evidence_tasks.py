@@ -118,7 +118,7 @@ class _Bench:
                 found[reference.path].append(reference.facts)
         packages, keys = self.library.modules.packages, self._value["facts_keys"]
         return {
-            keys[path]: {"facts": FileFacts(tuple(functions), frozenset(packages[path])).to_values()}
+            keys[path]: FileFacts(tuple(functions), frozenset(packages[path])).to_values()
             for path, functions in found.items()
         }
 
@@ -323,7 +323,9 @@ class Checks:
 
     def _keep(self, answers: Answered, facts: Mapping[str, Any]) -> None:
         """Keep the trusted functions' answers, and what was derived of trusted files."""
-        kept = {key: value for key, value in facts.items() if key.startswith(FACTS)}
+        kept: dict[str, dict[str, Any]] = {
+            key: {"facts": values} for key, values in facts.items() if key.startswith(FACTS)
+        }
         if answers:
             kept[TRUSTED_ANSWERS] = {"answers": answers}
         if kept and self._catalog is not None:

@@ -96,7 +96,11 @@ def fingerprint(
 
 def fingerprint_rows(found: Fingerprint) -> list[Answers]:
     """Return a fingerprint as rows: each kind of arguments, and the answers to its calls."""
-    return [row for kinds, answers in found.items() for row in ([*kinds], answers)]
+    rows: list[Answers] = []
+    for kinds, answers in found.items():
+        rows.append(list(kinds))
+        rows.append(answers)
+    return rows
 
 
 def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) -> Fingerprint | None:
