@@ -33,7 +33,7 @@ from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, Reading
 from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSignal, Match
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
-from codeguard.corpus.embedded import MOST, code_in_prose
+from codeguard.corpus.embedded import MOST, Embedded, code_in_prose
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
 from codeguard.syntax.unread import Failure
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
@@ -148,7 +148,7 @@ class _Examination:
         if is_notebook(reading.file):
             found += self._open_cells()
         elif reading.language in PROSE:
-            found += self._open_blocks(reading.text, lambda offset: offset)
+            found += self._open_blocks(reading.text)
         found += self._own(AUDIT, inline_ignores)
         return Step(ENGINE, (*found, *self._limits(), *self._failures(AUDIT)))
 
@@ -198,26 +198,24 @@ class _Examination:
             return [_unfinished(AUDIT, self._reading, error)]
         found = self._own(AUDIT, foreign_cells)
         if code is not None:
-            part = self._part(code.text, "python", code.place)
+            part = self._part(code.python)
             part.reading.shared[IN_CELLS] = True
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
-            if code.shell:
-                self._part(code.shell, "bash", code.place)
-            for language, script in code.scripts[:MOST]:
-                self._part(script.text, language, script.place)
+            if code.shell.text:
+                self._part(code.shell)
+            for script in code.scripts[:MOST]:
+                self._part(script)
             if len(code.scripts) > MOST:
                 self._reading.unread.note(f"no more than {MOST} scripts of a notebook were read as code")
             found += self._open_blocks(code.prose.text, code.prose.place)
         return found
 
-    def _open_blocks(self, text: str, place: Callable[[int], int]) -> list[Observation]:
+    def _open_blocks(self, text: str, place: Callable[[int], int] = int) -> list[Observation]:
         """Read the code blocks of prose; `place` maps their offsets to those of the file."""
         try:
             with self._left.step():
                 for block in code_in_prose(text):
-                    part = self._part(
-                        block.text, block.language, functools.partial(_through, place, block.place)
-                    )
+                    part = self._part(block, place)
                     part.reading.shared[IN_PROSE] = True
         except (Exception, DeadlineError) as error:  # hostile text
             return [_unfinished(AUDIT, self._reading, error)]
@@ -225,8 +223,9 @@ class _Examination:
             self._reading.unread.note(f"no more than {MOST} blocks of code were read as code")
         return []
 
-    def _part(self, text: str, language: str, place: Callable[[int], int]) -> _Part:
-        made = _Part(Reading(replace(self._reading.file, text=text, language=language, chunks=())), place)
+    def _part(self, piece: Embedded, place: Callable[[int], int] = int) -> _Part:
+        file = replace(self._reading.file, text=piece.text, language=piece.language, chunks=())
+        made = _Part(Reading(file), functools.partial(_through, place, piece.place))
         self._parts.append(made)
         return made
 

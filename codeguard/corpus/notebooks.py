@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
-from codeguard.corpus.embedded import LANGUAGES
+from codeguard.corpus.embedded import LANGUAGES, Embedded
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import parse
 
@@ -65,89 +63,84 @@ class _Object:
     scripts: list[_Written] = field(default_factory=list)
 
 
-class _Placed:
-    """A text put together from strings of a notebook, with the place of each character in the file."""
-
-    def __init__(self, raw: str, cells: list[list[_Written]]) -> None:
-        self._raw = raw
-        self._parts: list[_Written] = []
-        for cell in cells:
-            self._parts += (*cell, _Written("\n", cell[-1].end, cell[-1].end))
-        self._starts = [0, *accumulate(len(part.text) for part in self._parts)]
-        self._pieces: dict[int, tuple[list[int], list[int]]] = {}
-        self.text = "".join(part.text for part in self._parts)
-
-    def place(self, offset: int) -> int:
-        """Return the offset in the notebook file of a character in the code."""
-        if not self._parts:
-            return 0
-        index = min(bisect_right(self._starts, offset), len(self._parts)) - 1
-        if index not in self._pieces:
-            self._pieces[index] = self._table(self._parts[index])
-        said, stands = self._pieces[index]
-        left = offset - self._starts[index]
-        at = bisect_right(said, left) - 1
-        return min(stands[at] + left - said[at], self._parts[index].end)
-
-    def _table(self, part: _Written) -> tuple[list[int], list[int]]:
-        """Return where each escape, and each part between escapes, starts in the code and in the file."""
-        said, stands = [0], [part.start]
-        for piece in _PIECE.finditer(self._raw, part.start, part.end):
-            said.append(said[-1] + (1 if piece[0].startswith("\\") else len(piece[0])))
-            stands.append(piece.end())
-        return said, stands
-
-
-class NotebookCode(_Placed):
-    """The code cells of a notebook as one Python text.
+@dataclass(frozen=True, slots=True)
+class NotebookCode:
+    """What a notebook holds: its code cells as one Python text, its other cells, and code in other languages.
 
     `foreign` are the offsets of cells that declare another language; any part
     of them that is Python nevertheless is part of the text. `shell` holds the
-    lines that are passed to a shell, at their offsets in `text`, with blanks
-    in between; it is empty if there are none. `prose` is the text of all
-    other cells. `scripts` are what is read as code of another language: cells, and what a browser runs of the
-    outputs, whose offsets in the file are `shown`.
+    lines that are passed to a shell, at their offsets in `python`, with blanks
+    in between; it is empty if there are none. `scripts` are what is read as code of another language: cells, and
+    what a browser runs of the outputs, whose offsets in the file are `shown`.
     """
 
-    def __init__(self, raw: str, found: list[_Cell], is_python: bool) -> None:
-        cells = [cell.sources for cell in found if cell.is_code and cell.sources]
-        scripts = [item for cell in found for item in cell.scripts if item.text.strip()]
-        self.foreign: list[int] = []
-        self.prose = _Placed(raw, [cell.sources for cell in found if not cell.is_code and cell.sources])
-        self.shown = [item.start for item in scripts]
-        self.scripts = [("javascript", _Placed(raw, [[item]])) for item in scripts]
-        kept: list[list[_Written]] = []
-        shell: list[str] = []
-        budget = _PARSED
-        for cell in cells:
-            said = "".join(part.text for part in cell)
-            magic = _CELL_MAGIC.match(said)
-            if magic is not None and magic[1] in _OF_SHELL:
-                code = "".join(map(_commented, _LINE.findall(said)))
-                shell += (_blanked(said[: magic.end()]), said[magic.end() :], "\n")
-            else:
-                code, budget = _without_magic(said, budget)
-                declared = magic[1].lower() if magic is not None else "python" if is_python else ""
-                if declared not in _OF_PYTHON:
-                    page = declared in _PAGE_MAGIC
-                    language = "javascript" if page else LANGUAGES.get(declared, "")
-                    wrong = budget < 0 or _wrong_line(code) > 0
-                    if language:
-                        text = (
-                            _run_of_page(said)
-                            if page
-                            else said[magic.end() if magic else 0 :].rjust(len(said))
-                        )
-                        self.scripts.append((language, _Placed(raw, [_cut_as(cell, text)])))
-                    elif wrong or magic is not None:
-                        self.foreign.append(cell[0].start)
-                    if wrong:
-                        continue
-                shell += (_given_to_shell(said, code), "\n")
-            kept.append(_cut_as(cell, code))
-        super().__init__(raw, kept)
-        given = "".join(shell)
-        self.shell = given if given.strip() else ""
+    python: Embedded
+    shell: Embedded
+    prose: Embedded
+    scripts: tuple[Embedded, ...]
+    foreign: tuple[int, ...]
+    shown: tuple[int, ...]
+
+
+def _placed(raw: str, cells: Iterable[Sequence[_Written]], language: str) -> Embedded:
+    """Return the text of cells, each with a line end, and where each escape and what is between them begins."""
+    texts: list[str] = []
+    starts: list[int] = []
+    places: list[int] = []
+    begun = 0
+    for part in (part for cell in cells for part in (*cell, _Written("\n", cell[-1].end, cell[-1].end))):
+        texts.append(part.text)
+        starts.append(begun)
+        places.append(part.start)
+        at = begun
+        for piece in _PIECE.finditer(raw, part.start, part.end):
+            at += 1 if piece[0].startswith("\\") else len(piece[0])
+            starts.append(at)
+            places.append(piece.end())
+        begun += len(part.text)
+    return Embedded("".join(texts), language, tuple(starts), tuple(places))
+
+
+def _code_of(raw: str, found: Sequence[_Cell], is_python: bool) -> NotebookCode:
+    outputs = [item for cell in found for item in cell.scripts if item.text.strip()]
+    scripts = [_placed(raw, [[item]], "javascript") for item in outputs]
+    foreign: list[int] = []
+    kept: list[list[_Written]] = []
+    shell: list[str] = []
+    budget = _PARSED
+    for cell in (cell.sources for cell in found if cell.is_code and cell.sources):
+        said = "".join(part.text for part in cell)
+        magic = _CELL_MAGIC.match(said)
+        if magic is not None and magic[1] in _OF_SHELL:
+            code = "".join(map(_commented, _LINE.findall(said)))
+            shell += (_blanked(said[: magic.end()]), said[magic.end() :], "\n")
+        else:
+            code, budget = _without_magic(said, budget)
+            declared = magic[1].lower() if magic is not None else "python" if is_python else ""
+            if declared not in _OF_PYTHON:
+                page = declared in _PAGE_MAGIC
+                language = "javascript" if page else LANGUAGES.get(declared, "")
+                wrong = budget < 0 or _wrong_line(code) > 0
+                if language:
+                    text = (
+                        _run_of_page(said) if page else said[magic.end() if magic else 0 :].rjust(len(said))
+                    )
+                    scripts.append(_placed(raw, [_cut_as(cell, text)], language))
+                elif wrong or magic is not None:
+                    foreign.append(cell[0].start)
+                if wrong:
+                    continue
+            shell += (_given_to_shell(said, code), "\n")
+        kept.append(_cut_as(cell, code))
+    python, given = _placed(raw, kept, "python"), "".join(shell)
+    return NotebookCode(
+        python=python,
+        shell=replace(python, text=given if given.strip() else "", language="bash"),
+        prose=_placed(raw, [cell.sources for cell in found if not cell.is_code and cell.sources], "text"),
+        scripts=tuple(scripts),
+        foreign=tuple(foreign),
+        shown=tuple(item.start for item in outputs),
+    )
 
 
 def notebook_code(raw: str) -> NotebookCode | None:
@@ -162,7 +155,7 @@ def notebook_code(raw: str) -> NotebookCode | None:
         return None
     languages = [item for item in found if isinstance(item, str)]
     is_python = not languages or any(item.lower().startswith(("python", "ipython")) for item in languages)
-    return NotebookCode(raw, [item for item in found if isinstance(item, _Cell)], is_python)
+    return _code_of(raw, [item for item in found if isinstance(item, _Cell)], is_python)
 
 
 def _cut_as(cell: list[_Written], text: str) -> list[_Written]:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +47,12 @@ from codeguard.workers.tasks import (
     by_values,
 )
 
-CHECKS_A_TASK = 16
+CHECKS_A_TASK = 16  # at most
+FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of as many to start
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
 SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
-FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
@@ -288,7 +287,7 @@ class Checks:
         """Yield each function with its answer, in order, and charge the budget with what it spent."""
         texts: dict[int, str] = {}
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, again, texts)) for part in _parts(asked))
+        parts = ((part, self._asked(part, again, texts)) for part in self._parts(asked))
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
                 singles = (([one], self._asked([one], again, texts)) for one in part)
@@ -298,6 +297,12 @@ class Checks:
                     yield one[0], self._keyed_reports(one, single, budget)[0]
             else:
                 yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
+
+    def _parts(self, asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
+        """Yield what a task is given, several for each worker where there is much to do."""
+        size = len(asked) // (SHARES_A_WORKER * workers_of(self._executor))
+        size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
+        return (asked[start : start + size] for start in range(0, len(asked), size))
 
     def _probed_by_all(self, shared: Shared, checks: int) -> Shared:
         """Have several workers share the probing of the trusted functions, which each would do alone otherwise.
@@ -318,7 +323,9 @@ class Checks:
 
     def _keep(self, answers: Answered, facts: Mapping[str, Any]) -> None:
         """Keep the trusted functions' answers, and what was derived of trusted files."""
-        kept = {key: value for key, value in facts.items() if key.startswith(FACTS)}
+        kept: dict[str, dict[str, Any]] = {
+            key: {"facts": values} for key, values in facts.items() if key.startswith(FACTS)
+        }
         if answers:
             kept[TRUSTED_ANSWERS] = {"answers": answers}
         if kept and self._catalog is not None:
@@ -361,12 +368,3 @@ class Checks:
             "again": again,
             "seconds": [seconds for _, seconds in asked],
         }
-
-
-def _parts(subjects: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
-    start = 0
-    sizes = chain(FIRST_CHECKS, repeat(CHECKS_A_TASK))
-    while start < len(subjects):
-        size = min(next(sizes), CHECKS_A_TASK)
-        yield subjects[start : start + size]
-        start += size

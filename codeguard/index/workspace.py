@@ -487,7 +487,7 @@ class Workspace:
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
                 answered={} if kept is None else kept["answers"],
                 zygotes=zygotes,
-                facts={path: known for path, known in facts.items() if known is not None},
+                facts={path: known["facts"] for path, known in facts.items() if known is not None},
             )
             self._material = key, made
         return self._material[1]

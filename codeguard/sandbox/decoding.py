@@ -63,13 +63,14 @@ def body(frame: bytes) -> list[Any]:
 
 def value(found: Any, depth: int = 0) -> object:
     """Return the value of a tagged form."""
-    if found is None or isinstance(found, bool | int | str):
+    kind = type(found)  # of what the JSON decoder makes, which has no subclasses
+    if kind in _PLAIN:
         return found
-    if isinstance(found, float):
+    if kind is float:
         if found - found != 0.0:
             raise MalformedError("a float that is not finite")
         return found
-    if depth > 2 * wire.MAX_DEPTH or not isinstance(found, list) or not found:
+    if depth > 2 * wire.MAX_DEPTH or kind is not list or not found:
         raise MalformedError("not a tagged value")
     tag, *rest = found
     try:
@@ -94,6 +95,7 @@ def _spread(keys: list[object]) -> list[object]:
     return keys
 
 
+_PLAIN = frozenset({type(None), bool, int, str})
 _MANY: dict[Any, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}
 _SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _ROWS = frozenset({list, tuple, set, frozenset})
@@ -130,6 +132,8 @@ def _tagged(tag: object, rest: list[Any], depth: int) -> object:
 
 
 def _text(found: object) -> str:
+    if type(found) is str:
+        return found
     if isinstance(found, list) and len(found) == 2 and found[0] == "u":
         found = value(found)
     if not isinstance(found, str):

@@ -12,7 +12,6 @@ import pytest
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.verdict import checker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import evidence_tasks
 from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.catalog import Catalog
 from codeguard.index.evidence_tasks import Checks
@@ -93,9 +92,8 @@ class Dying(Executor):
     ],
 )
 def test_a_worker_that_ends_costs_one_function_its_check(
-    ended: str, verdict: Verdict, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ended: str, verdict: Verdict, kept: bool, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(evidence_tasks, "FIRST_CHECKS", ())  # both are in one task
     subjects = [(chunk, SUBJECTS) for chunk in SUBJECTS.chunks if chunk.symbol]
     workers = Dying(ended, lasting=True)
 

@@ -98,6 +98,17 @@ def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: San
     assert not report.refuted  # what it was one edit away from is gone
 
 
+def test_the_source_of_a_trusted_function_is_not_needed_where_all_of_its_answers_are_known(
+    sandbox: Sandbox,
+) -> None:
+    trusted: Answered = {}
+    checked(sandbox, library_of(TRUSTED), EDITED, trusted)
+    library = library_of(TRUSTED)
+    BehaviorChecker(library, Counting(sandbox), seed=SEED, answered=trusted)._run_fingerprints()
+    assert library.fingerprints.places
+    assert not any("usable" in reference.__dict__ for reference in library.references)
+
+
 def test_answers_of_another_shape_are_not_used(sandbox: Sandbox) -> None:
     trusted: Answered = {}
     expected, _ = checked(sandbox, library_of(TRUSTED), EDITED, trusted)
@@ -138,7 +149,9 @@ def test_an_index_after_an_edit_says_what_a_fresh_one_says(tmp_path: Path) -> No
         (corpus / name).write_text(text)
     with closing(indexed(corpus, tmp_path / "state")) as workspace:
         (first,) = reports_of(workspace)
+        material = workspace.material(workspace.static_evidence(workspace.settings.defense)).value()
     assert first.refuted
+    assert set(material["facts"]) == {"ours/t.py", "ours/h.py"}  # no later run derives them again
     for old, new in (("max(numbers[", "min(numbers["), ("min(numbers[", "max(numbers[")):
         (corpus / "ours/t.py").write_text((corpus / "ours/t.py").read_text().replace(old, new))
         with closing(indexed(corpus, tmp_path / "state")) as workspace:

@@ -19,7 +19,7 @@ def notebook(*sources: object, metadata: object = _PYTHON, indent: int | None = 
 
 def text_of(raw: str) -> str | None:
     code = notebook_code(raw)
-    return None if code is None else code.text
+    return None if code is None else code.python.text
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_each_character_is_found_in_the_file(indent: int | None) -> None:
     code = notebook_code(raw)
     assert code is not None
     escapes = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\u00e9": "\\u00e9"}
-    ends = [place for place, character in enumerate(code.text) if character == "\n"]
-    for offset, character in enumerate(code.text):
+    ends = [place for place, character in enumerate(code.python.text) if character == "\n"]
+    for offset, character in enumerate(code.python.text):
         shown = escapes.get(character, "\\ud83d" if character == "\U0001f600" else character)
         if offset not in (ends[2], ends[-1]):  # the line breaks between cells stand nowhere
-            assert raw[code.place(offset) :].startswith(shown)
-    assert code.place(len(code.text)) <= len(raw)
+            assert raw[code.python.place(offset) :].startswith(shown)
+    assert code.python.place(len(code.python.text)) <= len(raw)
 
 
 def test_cells_in_other_languages_are_told() -> None:
@@ -85,7 +85,7 @@ def test_cells_in_other_languages_are_told() -> None:
     code = notebook_code(raw)
     assert code is not None
     assert [raw[place : place + 5] for place in code.foreign] == ["%%per", "%%sql"]
-    assert [(language, script.text.strip()) for language, script in code.scripts] == [("ruby", "puts")]
+    assert [(script.language, script.text.strip()) for script in code.scripts] == [("ruby", "puts")]
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_what_a_shell_is_given_stands_where_it_stands_in_the_code(source: str) -
     raw = notebook("y = 2", "%%sql\nselect", source)
     code = notebook_code(raw)
     assert code is not None
-    assert len(code.shell) == len(code.text)
-    assert code.shell.split() == ["curl", "x", "|", "sh"]
-    assert raw[code.place(code.shell.index("curl")) :].startswith("curl x | sh")
+    assert len(code.shell.text) == len(code.python.text)
+    assert code.shell.text.split() == ["curl", "x", "|", "sh"]
+    assert raw[code.python.place(code.shell.text.index("curl")) :].startswith("curl x | sh")
 
 
 def test_a_notebook_without_shell_has_no_shell_text() -> None:
     code = notebook_code(notebook("%matplotlib inline\nx = 1", "%%time\nx = (1\n  % y)"))
     assert code is not None
-    assert code.shell == ""
+    assert code.shell.text == ""
 
 
 def test_the_prose_is_what_cells_hold_that_are_no_code() -> None:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.behavior.source.definitions import Function, by_node, parse_or_none, unparse
+from codeguard.corpus.syntax import walk
 from codeguard.syntax.names import dotted_name
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
@@ -37,9 +38,9 @@ def separate_branches(source: str) -> str:
 
 def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
     """Yield what to insert where: parentheses around conditional expressions, line breaks before parts."""
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    inside_text = {id(part) for node in texts for part in ast.walk(node)}
-    for node in ast.walk(tree):
+    nodes = list(walk(tree))
+    inside_text = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in walk(node)}
+    for node in nodes:
         if id(node) in inside_text:
             continue
         parts: list[ast.expr] = []
@@ -84,7 +85,7 @@ def plain_source(statement: ast.stmt) -> str:
         changed.append((node, field, getattr(node, field)))
         setattr(node, field, value)
 
-    for node in list(ast.walk(statement)):
+    for node in list(walk(statement)):
         if isinstance(node, Function | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
             put(node, "body", node.body[1:] or [ast.Pass()])
         if isinstance(node, Function):

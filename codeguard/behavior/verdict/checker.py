@@ -19,11 +19,19 @@ from codeguard.behavior.matching.stubs import describes_result, does_nothing, is
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
+from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import Examination
-from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
+from codeguard.behavior.verdict.probing import (
+    Answered,
+    Fingerprint,
+    Probes,
+    fingerprint,
+    fingerprint_from,
+    fingerprint_rows,
+)
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import (
     Repaired,
@@ -322,12 +330,6 @@ class BehaviorChecker:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
-    def _probes(self, answered: Answered) -> Probes:
-        """Return probes that know these answers, and replace them by the answers that are used."""
-        known = dict(answered)
-        answered.clear()
-        return Probes(self._basis, known, answered)
-
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
@@ -426,7 +428,7 @@ class BehaviorChecker:
         if self._sandbox.level < self._required_level:
             return {}
         answered = dict(self._answered)
-        for _ in self._fingerprints_of(self._probed_places()[share::of], self._probes(answered)):
+        for _ in self._fingerprints_of(self._library.fingerprints.places[share::of], answered):
             pass
         return answered
 
@@ -439,34 +441,60 @@ class BehaviorChecker:
         if self._fingerprints_made:
             return
         self._fingerprints_made = True
-        found = list(self._fingerprints_of(self._probed_places(), self._probes(self._answered)))
+        found = list(self._fingerprints_of(self._library.fingerprints.places, self._answered))
         for place, answers in found:
             for kinds, row in answers.items():
                 self._library.fingerprints.add(place, kinds, row)
 
-    def _probed_places(self) -> list[int]:
-        references = self._library.references
-        return [place for place in self._library.fingerprints.places if references[place].usable is not None]
-
-    def _fingerprints_of(self, places: Sequence[int], probes: Probes) -> Iterator[tuple[int, Fingerprint]]:
+    def _fingerprints_of(
+        self, places: Sequence[int], answered: Answered
+    ) -> Iterator[tuple[int, Fingerprint]]:
+        """Yield what trusted functions answer to the probes; `answered` is then what is worth storing of it."""
+        probes = Probes(self._basis, dict(answered), answered)
+        if not any(self._fingerprint_key(place) in answered for place in places):
+            answered.clear()  # of other trusted code: what is not used any more goes
         for start in range(0, len(places), WINDOW):
             together = places[start : start + WINDOW]
             steps = [self._fingerprint_of(place, probes) for place in together]
             yield from zip(together, drive(self._sandbox, steps), strict=True)
 
+    def _fingerprint_key(self, place: int) -> str:
+        """Return the key of all that a trusted function answers, beside exactly this trusted code.
+
+        It tells without the function's source, which takes longer to put together than most take to run.
+        """
+        reference = self._library.references[place]
+        return parts_digest(
+            self._basis,
+            facts_version(),
+            self._library.trusted_digest,
+            reference.origin,
+            reference.qualified_name,
+        )
+
     def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        runner = CallRunner(reference.runnable, self._sandbox.level, self._budget)
+        key = self._fingerprint_key(place)
+        stored = fingerprint_from(probes.known.get(key), index)
+        if stored is not None:
+            probes.used[key] = probes.known[key]
+            return stored
+        if reference.usable is None:
+            return {}
+        runner = CallRunner(reference.usable, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
         )
         try:
-            return (yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known)))
+            found = yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known))
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
+        if id(runner) not in probes.passing:
+            probes.used[key] = fingerprint_rows(found)
+        return found
 
 
 def _is_open(report: CheckReport | None) -> bool:

@@ -38,6 +38,7 @@ class Probes:
     basis: str
     known: Answered = field(default_factory=dict)
     used: Answered = field(default_factory=dict)
+    passing: set[int] = field(default_factory=set)  # ids of runners of which an answer is not to be stored
 
     def rows(self, runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
         """Return the answers of several functions of one source to the same calls, None where there is none."""
@@ -54,6 +55,8 @@ class Probes:
         rows = [[answer_of(next(given), args) for args in calls] for _ in targets]
         if _lasting(result, runner) and sum(len(text or "") for row in rows for text in row) <= MOST_KEPT:
             self.used[key] = rows
+        else:
+            self.passing.add(id(runner))
         return rows
 
     def answers(self, runner: CallRunner, calls: Calls) -> Steps[Answers]:
@@ -89,6 +92,27 @@ def fingerprint(
         return {}
     given = iter((yield from ask(tuple(call for kinds in taken for call in index.calls(kinds)))))
     return {kinds: [next(given) for _ in index.calls(kinds)] for kinds in taken}
+
+
+def fingerprint_rows(found: Fingerprint) -> list[Answers]:
+    """Return a fingerprint as rows: each kind of arguments, and the answers to its calls."""
+    rows: list[Answers] = []
+    for kinds, answers in found.items():
+        rows.append(list(kinds))
+        rows.append(answers)
+    return rows
+
+
+def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) -> Fingerprint | None:
+    """Inverse of `fingerprint_rows`; None if they are not of the calls of this index, or there are none."""
+    if rows is None:
+        return None
+    try:
+        found = {tuple(map(str, rows[at])): rows[at + 1] for at in range(0, len(rows), 2)}
+        fits = all(len(answers) == len(index.calls(kinds)) for kinds, answers in found.items())
+    except LookupError:
+        return None
+    return found if fits else None
 
 
 def _written(value: object) -> str:

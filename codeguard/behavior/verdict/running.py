@@ -316,9 +316,13 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
         if latest.status not in STUCK or False not in done or (attempt and True not in done):
             break
         stuck = pending[done.index(False)]
-        pending = [i for i in pending if i not in answers and i != stuck]
+        suspected = _suspected_traits(job.calls[stuck], [job.calls[i] for i in answers])
         pending = [
-            i for i in pending if not _shares_stuck_trait(job.calls[i], job.calls[stuck], job.calls, answers)
+            i
+            for i in pending
+            if i not in answers
+            and i != stuck
+            and not any(map(set.intersection, map(_traits, job.calls[i].args or ()), suspected))
         ]
         if not pending or attempt == MAX_STUCK:
             break
@@ -333,16 +337,14 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     )
 
 
-def _shares_stuck_trait(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
-    """Return whether an argument shares a trait with the stuck call's that no finished call had."""
-    if call.args is None or stuck.args is None:
-        return False
-    others = [calls[i].args or () for i in finished]
-    for place, (own_argument, stuck_argument) in enumerate(zip(call.args, stuck.args, strict=False)):
-        harmless = {trait for other in others if place < len(other) for trait in _traits(other[place])}
-        if (_traits(own_argument) & _traits(stuck_argument)) - harmless:
-            return True
-    return False
+def _suspected_traits(stuck: Call, finished: Sequence[Call]) -> list[set[str]]:
+    """Return for each argument of a stuck call the traits that no finished call had there."""
+    others = [call.args or () for call in finished]
+    return [
+        _traits(argument)
+        - {trait for other in others if place < len(other) for trait in _traits(other[place])}
+        for place, argument in enumerate(stuck.args or ())
+    ]
 
 
 def _traits(value: object) -> set[str]:

@@ -1,10 +1,11 @@
-"""The languages: a row each, with the functions that find what a node's type alone does not tell."""
+"""The languages: a row each in `grammars.toml`, and what a node's type alone does not tell."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Mapping
+import tomllib
+from pathlib import Path
+from typing import Any
 
 from tree_sitter import Node
 
@@ -12,45 +13,12 @@ from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field, 
 from codeguard.corpus.chunking.indentation import outline
 
 
-def _roles(
-    functions: str = "", classes: str = "", namespaces: str = "", scopes: str = "", imports: str = ""
-) -> dict[str, Role]:
-    """Return the roles of node types, which are given as words."""
-    given = {
-        Role.FUNCTION: functions,
-        Role.CLASS: classes,
-        Role.NAMESPACE: namespaces,
-        Role.SCOPE: scopes,
-        Role.IMPORT: imports,
-    }
-    return {kind: role for role, words in given.items() for kind in words.split()}
-
-
-def _types(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 def _bash(node: Node) -> NodeRole | None:
     is_import = node.type == "command" and name_field(node) in ("source", ".")
     return NodeRole(Role.IMPORT) if is_import else None
 
 
-_BASH = Grammar(
-    name="bash",
-    extensions=(".sh", ".bash"),
-    wheel="tree-sitter-bash",
-    interpreters=("bash", "sh", "dash", "ksh"),
-    filenames=(".bashrc", ".bash_profile", ".profile"),
-    roles=_roles(
-        functions="function_definition",
-        scopes="if_statement elif_clause else_clause for_statement while_statement do_group case_statement"
-        " case_item compound_statement list",
-    ),
-    comment=(b"#",),
-    examine=_bash,
-)
-
-_C_TYPES = _types("struct_specifier union_specifier enum_specifier class_specifier")
+_C_TYPES = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
 _TEMPLATE = re.compile(r"<[^<>]*>")
 
 
@@ -82,19 +50,6 @@ def _declared(node: Node) -> str:
     return _TEMPLATE.sub("", name).replace("::", ".").strip(".") if "::" in name else name
 
 
-_C = Grammar(
-    name="c",
-    extensions=(".c", ".h"),
-    wheel="tree-sitter-c",
-    roles=_roles(
-        scopes="declaration_list linkage_specification preproc_if preproc_ifdef preproc_elif preproc_elifdef"
-        " preproc_else",
-        imports="preproc_include",
-    ),
-    examine=_c,
-)
-
-
 def _cpp(node: Node) -> NodeRole | None:
     if node.type == "namespace_definition":
         return NodeRole(Role.NAMESPACE, name_field(node).replace("::", "."))
@@ -106,22 +61,6 @@ def _cpp(node: Node) -> NodeRole | None:
     return None
 
 
-_CPP = Grammar(
-    name="cpp",
-    extensions=(".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ipp", ".inl"),
-    wheel="tree-sitter-cpp",
-    # A field encloses a nested class; function bodies in between are examined first.
-    roles={
-        **_C.roles,
-        **_roles(scopes="field_declaration field_declaration_list", imports="using_declaration"),
-    },
-    examine=_cpp,
-)
-
-_CSHARP_FUNCTIONS = (
-    "method_declaration constructor_declaration destructor_declaration operator_declaration"
-    " conversion_operator_declaration local_function_statement"
-)
 _OPERATOR_FIELD = {"operator_declaration": "operator", "conversion_operator_declaration": "type"}
 
 
@@ -132,22 +71,6 @@ def _csharp(node: Node) -> NodeRole | None:
         return None
     return NodeRole(Role.FUNCTION, f"operator {node_text(node.child_by_field_name(field))}")
 
-
-_CSHARP = Grammar(
-    name="csharp",
-    extensions=(".cs", ".csx"),
-    wheel="tree-sitter-c-sharp",
-    roles=_roles(
-        functions=_CSHARP_FUNCTIONS,
-        classes="class_declaration struct_declaration interface_declaration record_declaration"
-        " enum_declaration",
-        namespaces="namespace_declaration",
-        scopes="global_statement declaration_list preproc_if preproc_elif preproc_else",
-        imports="using_directive extern_alias_directive",
-    ),
-    bodiless=_types(_CSHARP_FUNCTIONS),
-    examine=_csharp,
-)
 
 # The type of `(s *Stack[T])`, the receiver of a method.
 _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
@@ -164,47 +87,17 @@ def _go(node: Node) -> NodeRole | None:
     return None
 
 
-_GO = Grammar(
-    name="go",
-    extensions=(".go",),
-    wheel="tree-sitter-go",
-    roles=_roles(functions="function_declaration", imports="import_declaration"),
-    examine=_go,
-)
-
-_JAVA = Grammar(
-    name="java",
-    extensions=(".java",),
-    wheel="tree-sitter-java",
-    roles=_roles(
-        functions="method_declaration constructor_declaration compact_constructor_declaration",
-        classes="class_declaration interface_declaration enum_declaration record_declaration"
-        " annotation_type_declaration",
-        scopes="enum_constant class_body enum_body_declarations",
-        imports="import_declaration",
-    ),
-    bodiless=_types("method_declaration"),
-)
-
-_FUNCTION_VALUES = _types("arrow_function function_expression generator_function function")
-_BINDINGS = _types("lexical_declaration variable_declaration")
-_MEMBERS = _types("field_definition public_field_definition pair")
-_EXPORTS = _types("module.exports exports this")
-_JAVASCRIPT_ROLES = _roles(
-    functions="function_declaration generator_function_declaration method_definition",
-    classes="class_declaration",
-    scopes="program class_body statement_block if_statement else_clause try_statement catch_clause"
-    " finally_clause for_statement for_in_statement while_statement do_statement switch_statement switch_body"
-    " switch_case switch_default labeled_statement with_statement",
-    imports="import_statement",
-)
+_FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "function"})
+_BINDINGS = frozenset({"lexical_declaration", "variable_declaration"})
+_MEMBERS = frozenset({"field_definition", "public_field_definition", "pair"})
+_EXPORTS = frozenset({"module.exports", "exports", "this"})
 
 
-def _javascript(node: Node, roles: Mapping[str, Role] = _JAVASCRIPT_ROLES) -> NodeRole | None:
+def _javascript(node: Node) -> NodeRole | None:
     """Find functions and classes behind `export`, a binding, an assignment or an immediate call."""
     kind = node.type
     if kind == "export_statement":
-        return _exported(node, roles)
+        return _exported(node)
     if kind in _BINDINGS:
         return _bound(node)
     if kind in _MEMBERS:
@@ -218,7 +111,7 @@ def _javascript(node: Node, roles: Mapping[str, Role] = _JAVASCRIPT_ROLES) -> No
     return None
 
 
-def _exported(node: Node, roles: Mapping[str, Role]) -> NodeRole | None:
+def _exported(node: Node) -> NodeRole | None:
     if node.child_by_field_name("source") is not None:
         return NodeRole(Role.IMPORT)
     inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
@@ -229,7 +122,7 @@ def _exported(node: Node, roles: Mapping[str, Role]) -> NodeRole | None:
     found = _javascript(inner)
     if found is not None:
         return found
-    role = roles.get(inner.type)
+    role = _ROLES["typescript"].get(inner.type)  # which has all of JavaScript's
     is_named = role in (Role.FUNCTION, Role.CLASS, Role.NAMESPACE)
     return NodeRole(role, name_field(inner), inner) if role is not None and is_named else None
 
@@ -301,50 +194,17 @@ def _immediate(node: Node) -> Node | None:
     return None
 
 
-_JAVASCRIPT = Grammar(
-    name="javascript",
-    extensions=(".js", ".mjs", ".cjs", ".jsx"),
-    wheel="tree-sitter-javascript",
-    extra="",
-    interpreters=("node", "nodejs", "deno", "bun"),
-    roles=_JAVASCRIPT_ROLES,
-    leading=_types("decorator"),
-    examine=_javascript,
-)
-_TYPESCRIPT_ROLES = {
-    **_JAVASCRIPT_ROLES,
-    **_roles(
-        classes="abstract_class_declaration interface_declaration",
-        namespaces="internal_module module",
-        scopes="ambient_declaration",
-    ),
-}
-
-
 def _typescript(node: Node) -> NodeRole | None:
     if node.type == "expression_statement":
         inner = node.named_child(0)
         if inner is not None and inner.type == "internal_module":
             return NodeRole(Role.NAMESPACE, name_field(inner), inner)
-    return _javascript(node, _TYPESCRIPT_ROLES)
+    return _javascript(node)
 
 
-_TYPESCRIPT = dataclasses.replace(
-    _JAVASCRIPT,
-    name="typescript",
-    extensions=(".ts", ".mts", ".cts"),
-    wheel="tree-sitter-typescript",
-    entry="language_typescript",
-    extra="languages",
-    interpreters=("ts-node", "tsx"),
-    roles=_TYPESCRIPT_ROLES,
-    examine=_typescript,
+_INCLUDES = frozenset(
+    {"require_expression", "require_once_expression", "include_expression", "include_once_expression"}
 )
-_TSX = dataclasses.replace(  # a grammar of its own in the same wheel
-    _TYPESCRIPT, name="tsx", extensions=(".tsx",), entry="language_tsx", interpreters=()
-)
-
-_INCLUDES = _types("require_expression require_once_expression include_expression include_once_expression")
 
 
 def _php(node: Node) -> NodeRole | None:
@@ -352,52 +212,11 @@ def _php(node: Node) -> NodeRole | None:
     return NodeRole(Role.IMPORT) if inner is not None and inner.type in _INCLUDES else None
 
 
-_PHP = Grammar(
-    name="php",
-    extensions=(".php", ".phtml"),
-    wheel="tree-sitter-php",
-    entry="language_php",
-    interpreters=("php",),
-    roles=_roles(
-        functions="function_definition method_declaration",
-        classes="class_declaration trait_declaration interface_declaration enum_declaration",
-        namespaces="namespace_definition",
-        scopes="compound_statement if_statement else_clause else_if_clause colon_block",
-        imports="namespace_use_declaration",
-    ),
-    bodiless=_types("method_declaration"),
-    comment=(b"//", b"/*", b"*", b"#"),
-    examine=_php,
-)
-
-
 def _python(node: Node) -> NodeRole | None:
     inner = node.child_by_field_name("definition")
     if inner is None:
         return None
     return NodeRole(Role.CLASS if inner.type == "class_definition" else Role.FUNCTION, None, inner)
-
-
-_PYTHON = Grammar(
-    name="python",
-    extensions=(".py", ".pyi", ".pyw"),
-    wheel="tree-sitter-python",
-    extra="",
-    interpreters=("python", "pypy"),
-    filenames=("SConstruct", "SConscript", "wscript"),
-    comment=(b"#",),
-    roles=_roles(
-        functions="function_definition",
-        classes="class_definition",
-        scopes="module block if_statement elif_clause else_clause try_statement except_clause finally_clause"
-        " with_statement for_statement while_statement match_statement case_clause",
-        imports="import_statement import_from_statement future_import_statement",
-    ),
-    examine=_python,
-    examined=_types("decorated_definition"),
-    recover=outline,
-    isolated=False,  # no known input makes this parser hang without rereading the text, which is limited
-)
 
 
 def _ruby(node: Node) -> NodeRole | None:
@@ -415,20 +234,6 @@ def _ruby(node: Node) -> NodeRole | None:
     return None
 
 
-_RUBY = Grammar(
-    name="ruby",
-    extensions=(".rb", ".rake", ".gemspec"),
-    wheel="tree-sitter-ruby",
-    interpreters=("ruby", "jruby"),
-    filenames=("Rakefile", "Gemfile"),
-    roles=_roles(
-        functions="method singleton_method",
-        scopes="singleton_class body_statement if unless then else elsif begin rescue ensure while do",
-    ),
-    comment=(b"#",),
-    examine=_ruby,
-)
-
 _GENERICS = re.compile(r"<.*", re.DOTALL)
 
 
@@ -440,20 +245,50 @@ def _rust(node: Node) -> NodeRole | None:
     return NodeRole(Role.CLASS, name)
 
 
-_RUST = Grammar(
-    name="rust",
-    extensions=(".rs",),
-    wheel="tree-sitter-rust",
-    roles=_roles(
-        functions="function_item macro_definition",
-        classes="struct_item enum_item union_item trait_item",
-        namespaces="mod_item",
-        imports="use_declaration extern_crate_declaration",
-    ),
-    leading=_types("attribute_item"),
-    examine=_rust,
-)
+_EXAMINE = {
+    "bash": _bash,
+    "c": _c,
+    "cpp": _cpp,
+    "csharp": _csharp,
+    "go": _go,
+    "javascript": _javascript,
+    "php": _php,
+    "python": _python,
+    "ruby": _ruby,
+    "rust": _rust,
+    "tsx": _typescript,
+    "typescript": _typescript,
+}
+_WORDS = ("extensions", "interpreters", "filenames")
+_TYPES = ("bodiless", "leading", "examined")
+_ROLE_KEYS = {
+    "functions": Role.FUNCTION,
+    "classes": Role.CLASS,
+    "namespaces": Role.NAMESPACE,
+    "scopes": Role.SCOPE,
+    "imports": Role.IMPORT,
+}
 
-GRAMMARS = (
-    _BASH, _C, _CPP, _CSHARP, _GO, _JAVA, _JAVASCRIPT, _PHP, _PYTHON, _RUBY, _RUST, _TSX, _TYPESCRIPT,
-)  # fmt: skip
+
+def _whole(name: str) -> dict[str, Any]:
+    """Return a row with what it takes from another one; node types become roles."""
+    row = dict(_TABLE[name])
+    base = _whole(row.pop("like")) if "like" in row else {"roles": {}}
+    own = {kind: role for key, role in _ROLE_KEYS.items() for kind in row.pop(key, "").split()}
+    return {**base, **row, "roles": {**base["roles"], **own}}
+
+
+def _grammar(name: str) -> Grammar:
+    row = {"wheel": f"tree-sitter-{name}", **_whole(name)}
+    given: dict[str, Any] = {key: tuple(row.pop(key, "").split()) for key in _WORDS}
+    given |= {key: frozenset(row.pop(key).split()) for key in _TYPES if key in row}
+    if "comment" in row:
+        given["comment"] = tuple(row.pop("comment").encode().split())
+    if name in _EXAMINE:
+        given["examine"] = _EXAMINE[name]
+    return Grammar(name, recover=outline if name == "python" else None, **given, **row)
+
+
+_TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_ROLES: dict[str, dict[str, Role]] = {name: _whole(name)["roles"] for name in _TABLE}
+GRAMMARS = tuple(map(_grammar, sorted(_TABLE)))
