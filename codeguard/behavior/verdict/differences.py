@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
@@ -35,6 +36,11 @@ REFUSES, TAKES = "refuses more inputs", "takes more inputs"
 HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
 
 
+def observed(meaning: str, default: object = ()) -> Any:
+    """Return a field that the table of verdicts asks about, with what it means if there is anything in it."""
+    return field(default=default, metadata={"meaning": meaning})
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
     """The results that are wrong inside the contract, and the respects in which the candidate differs otherwise.
@@ -46,8 +52,10 @@ class Differences:
     treatment of some inputs.
     """
 
-    wrong: tuple[CaseResult, ...] = ()
-    respects: tuple[str, ...] = ()
+    wrong: tuple[CaseResult, ...] = observed("a call is wrong inside the contract.")
+    respects: tuple[str, ...] = observed(
+        "it differs from the trusted function in what the contract leaves open, or outside of it."
+    )
     agreement: float = 1.0
     distinctive: float = 1.0
     compared: int = 0

@@ -13,7 +13,6 @@ from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.fingerprints import Calls
-from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
@@ -31,13 +30,13 @@ from codeguard.behavior.verdict.running import (
     CallRunner,
     Steps,
     call_of,
+    calls_of,
     makes_an_instance,
 )
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome
 
 MAX_EXAMPLES = 8
 MAX_SETTLED = 24
-MOST_REORDERED = 3  # arguments
 
 
 def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
@@ -61,16 +60,10 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 
     Calls with arguments that are unpacked are left out.
     """
-    trees = [tree for text in texts if SUBJECT in text and (tree := parse_or_none(text)) is not None]
-    calls = [
-        node
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == SUBJECT
-    ]
     return tuple(
         (len(call.args), names)
-        for call in calls
+        for text in texts
+        for call in calls_of(SUBJECT, text)
         if not any(isinstance(item, ast.Starred) for item in call.args)
         if len(names := tuple(item.arg for item in call.keywords if item.arg is not None))
         == len(call.keywords)

@@ -39,7 +39,7 @@ from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
 from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, decide
+from codeguard.behavior.verdict.table import ALWAYS, NOT, Row, decide
 from codeguard.corpus import syntax
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
@@ -70,7 +70,7 @@ class Examination:
         cases = self.session.cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
-        seen = Observations(self.session, profile, similarity, cases, self._idle())
+        seen = Observations(self.session, profile, similarity, self._idle(), cases)
         row: Row | None = None
         for stage, collect in STAGES:
             yield from collect(self, seen)
@@ -80,10 +80,7 @@ class Examination:
         assert row is not None, "the last row of the last stage has no conditions"
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
-            seen.verdict = report.verdict
-            seen.meets_description = yield from self._meets_description(seen.profile)
-            spared = decide("conviction", seen.holds)
-            return report if spared is None else self._spared(spared, report, seen)
+            return (yield from self._unless_spared(report, seen))
         if report.verdict is not Verdict.PASS:
             return report
         used = other_use(self.session.candidate.definition, profile.reference.definition, seen.agreed)
@@ -113,7 +110,7 @@ class Examination:
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
         seen.wrong_calls = list(seen.found.wrong)
-        if seen.wrong_examples or not seen.wrong:
+        if seen.wrong_examples or not seen.wrong_calls:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]
         settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
@@ -122,7 +119,7 @@ class Examination:
 
     def _repeat(self, seen: Observations) -> Steps[None]:
         session = self.session
-        seen.repeated_calls = yield from changed_by_repetition(session.runner, seen.agreed, session.seed)
+        seen.repeated = yield from changed_by_repetition(session.runner, seen.agreed, session.seed)
 
     def _probe(self, seen: Observations) -> Steps[None]:
         """Run inputs made from the candidate's guards and literals.
@@ -168,7 +165,7 @@ class Examination:
                 continue
             suspicions += 1
             if (yield from self._is_triggered_by_constant(profile, origin)):
-                seen.triggered_calls, seen.among = [item], len(seen.probed)
+                seen.own_constant, seen.among = [item], len(seen.probed)
                 return
 
     def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
@@ -204,7 +201,7 @@ class Examination:
         Only where everything agrees so far, because neither convicts.
         """
         profile, session = seen.profile, self.session
-        if not seen.agreed or seen.any_wrong or seen.incomparable or seen.may_have_effects:
+        if not seen.agreed or seen.any_wrong or seen.incomparable:
             return
         numbers = {
             value
@@ -221,7 +218,7 @@ class Examination:
         ]
         results, _ = yield from session.both(profile, made)
         wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
-        seen.wrong_beyond = yield from session.without_arbitrary(profile, wrong)
+        seen.differs_beyond = yield from session.without_arbitrary(profile, wrong)
         digest = profile.reference.digest
         if not wrong and digest not in self.adequacies:
             self.adequacies[digest] = yield from shared_runs(
@@ -232,21 +229,18 @@ class Examination:
     # The reports
 
     def _report(self, row: Row, seen: Observations) -> CheckReport:
-        every, compared = len(seen.results), comparable_results(seen.results)
-        shown = [item for item in compared if item.case.example is not None]
-        weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
-            "examples": (seen.wrong_examples, len(shown)),
-            "wrong": (seen.wrong_calls, seen.among),
-            "world": (seen.depends_on_world, every),
-            "repeated": (seen.repeated_calls, REPEATS),
-            "triggered": (seen.triggered_calls, seen.among),
-            "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
-            "any-wrong": (wrong_results(seen.results), len(compared)),
-            "incomparable": (seen.incomparable, len(seen.probed or seen.results)),
+        compared = comparable_results(seen.results)
+        wrong: Sequence[CaseResult] = seen.of(row.weighs) if row.weighs else ()
+        among = {
+            "": len(seen.agreed),
+            "wrong-examples": sum(item.case.example is not None for item in compared),
+            "depends-on-world": len(seen.results),
+            "repeated": REPEATS,
+            "differs-beyond": len(seen.agreed) + len(wrong),
+            "any-wrong": len(compared),
+            "incomparable": len(seen.probed or seen.results),
         }
-        wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
-        smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
-        possible = seen.possible if row.id == "possible-effects" else ()
+        smallest = seen.wrong_calls or seen.found.wrong or seen.any_wrong
         texts = {
             "name": seen.reference.name,
             "shown": smallest[0].text if smallest else "",
@@ -254,8 +248,7 @@ class Examination:
             "respects": " and ".join(seen.found.respects),
             "noticed": f"{seen.noticed:.0%}",
             "effects": _effects(seen.effects_beyond),
-            "possible": _effects(possible[:1]),
-            "unlike": _unlike(*weighed["incomparable"]),
+            "unlike": _unlike(seen.incomparable, among["incomparable"]),
             "problem": seen.profile.problem or "the trusted function has no usable example",
             "ended": seen.result.detail or NO_ANSWER,
         }
@@ -267,23 +260,23 @@ class Examination:
             origin=seen.reference.origin,
             claims=_claimed(row, seen),
             weighed=wrong,
-            among=among,
-            extra=() if row.weighs in ("wrong", "examples", "triggered") else possible or seen.extra,
+            among=among.get(row.weighs, seen.among),
+            extra=seen.extra,
         )
 
-    def _spared(self, row: Row, report: CheckReport, seen: Observations) -> CheckReport:
-        """Return the report of a candidate that a row saves from a conviction."""
-        owner = seen.reference.definition.owner
-        texts = {
-            "name": seen.reference.name,
-            "reason": report.reason,
-            "origin": "" if owner is None else owner.name,
-        }
-        claims = _claimed(row, seen)
+    def _unless_spared(self, report: CheckReport, seen: Observations) -> Steps[CheckReport]:
+        """Return the report of a candidate that was convicted, or that of the row which saves it."""
+        seen.verdict = report.verdict
+        seen.disputed = yield from self._meets_description(seen.profile)
+        row = decide("conviction", seen.holds)
+        if row is None:
+            return report
+        owner, claims = seen.reference.definition.owner, _claimed(row, seen)
+        origin = "" if owner is None else owner.name
         return replace(
             report,
             verdict=Verdict.NO_SIGNAL,
-            reason=row.reason.format_map(texts),
+            reason=row.reason.format(name=seen.reference.name, reason=report.reason, origin=origin),
             claims=claims,
             refuted=bool(claims),
             decided_by=row.id,
@@ -314,8 +307,8 @@ class Examination:
         every = [item for item in wrong_results(results) if not is_hidden(item)]
         wrong = found.wrong if spec.shipped else every  # another contract than a shipped one is allowed
         another_kind = returns_other_kind(results)
-        certain = all_capabilities(session, result.effects, session.candidate.reach.certain)
-        extra = tuple(item for item in capabilities_beyond(certain, ()) if item.kind in CONVICTING)
+        certain = capabilities_beyond(all_capabilities(session, result.effects), ())
+        extra = tuple(item for item in certain if item.kind in CONVICTING)
         unlike = incomparable_results(results)
         names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
         is_named = spec.certain and features.written_name in names
@@ -372,7 +365,7 @@ STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ..
 def _claimed(row: Row, seen: Observations) -> str:
     """Return the trusted function that a reader would take it for, "" where the claim of the row does not hold."""
     name = row.claims.removeprefix(NOT)
-    holds = name in (ALWAYS, UNSHOWN) or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
+    holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
     return f"{seen.reference.name} ({seen.reference.origin})" if holds else ""
 
 

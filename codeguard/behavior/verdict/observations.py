@@ -1,7 +1,6 @@
 """What is known of a candidate beside one trusted function, collected before the table of verdicts decides.
 
-The public properties that return a truth value are the observations that rows of the table name; `verdicts.toml` says
-what each means.
+Rows of the table name its properties, fields with a meaning, and those of what it refers to: `holds` finds them.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from codeguard.behavior.matching.claims import Similarity, is_private
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
-from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions, unparse
+from codeguard.behavior.matching.text_overlap import TextOverlap
+from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
@@ -29,14 +29,19 @@ from codeguard.behavior.verdict.comparison import (
     result_kind,
     wrong_results,
 )
-from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
+from codeguard.behavior.verdict.differences import (
+    Differences,
+    differences,
+    is_changed,
+    is_hidden,
+    observed,
+)
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import (
     CONVICTING,
     ENVIRONMENT,
     ESCAPE,
     LOOKING,
-    OUTWARD,
     Capability,
     capabilities_beyond,
     observed_effects,
@@ -57,37 +62,46 @@ class Observations:
     """The record of one comparison, filled stage by stage.
 
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
-    second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
-    of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
-    `wrong_beyond` are wrong calls beyond the shown ones. `noticed` is the share of the trusted function's single edits
-    that its calls notice. `verdict` is that of the row that decided so far.
+    second world. `wrong_calls` of `among` are at first those of the examples and generated inputs, then of those made
+    from the candidate's own text (`probed`). `noticed` is the share of the trusted function's single edits that its
+    calls notice. `verdict` is that of the row that decided so far. Results are sorted, the smallest call first.
     """
 
     session: CandidateSession
     profile: Profile
     similarity: Similarity
-    cases: Sequence[Case]
     result: JobResult
+    cases: Sequence[Case] = observed("there is a call that both functions can take.")
     results: Sequence[CaseResult] = ()
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
     found: Differences = field(default_factory=Differences)
-    wrong_calls: Sequence[CaseResult] = ()
+    wrong_calls: Sequence[CaseResult] = observed("calls are wrong whose right result is certain.")
     among: int = 0
-    repeated_calls: Sequence[CaseResult] = ()
+    repeated: Sequence[CaseResult] = observed("a call that was right is wrong after some thousand calls.")
     probed: Sequence[CaseResult] = ()
-    triggered_calls: Sequence[CaseResult] = ()
-    wrong_beyond: Sequence[CaseResult] = ()
+    own_constant: Sequence[CaseResult] = observed(
+        "a call with a constant of its own is wrong, and the same call with other constants is right."
+    )
+    differs_beyond: Sequence[CaseResult] = observed(
+        "it returns something else for characters or sizes that no example has."
+    )
     noticed: float = 1.0
     constant_decides: bool = False
-    meets_description: bool = False
+    disputed: bool = observed(
+        "it meets the trusted description, which the trusted function itself contradicts.", False
+    )
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
         """Return whether the observation that the table calls `name` was made."""
-        parts: tuple[object, ...] = (self, self.similarity, self.similarity.overlap)
+        return bool(self.of(name))
+
+    def of(self, name: str) -> Any:
+        """Return the observation that the table calls `name`."""
+        parts: tuple[object, ...] = (self, self.found, self.similarity, self.similarity.overlap)
         attribute = name.replace("-", "_")
-        return bool(getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute))
+        return getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute)
 
     def judge(self, result: JobResult) -> None:
         """Take the results of a run of all cases."""
@@ -155,46 +169,23 @@ class Observations:
     # Effects
 
     @cached_property
-    def certain(self) -> frozenset[Capability]:
-        """The certain capabilities to compare with those of the trusted function.
-
-        A method is compared by itself, unless its class is a copy of the trusted one: the object that it is
-        called on, which other classes make otherwise, is not what it claims to be.
-        """
-        candidate = self.session.candidate
-        return candidate.certain_of_class if self.of_copied_class else candidate.reach.certain
-
-    @cached_property
-    def of_copied_class(self) -> bool:
-        """Whether it is a method of a class that has half of the trusted class's text."""
-        own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        return own is not None and other is not None and _is_copied_class(own, other)
-
-    @cached_property
     def extra(self) -> tuple[Capability, ...]:
         """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
-        return capabilities_beyond(
-            all_capabilities(self.session, self.effects, self.certain), self.profile.capabilities
-        )
+        own = all_capabilities(self.session, self.effects)
+        return capabilities_beyond(own, self.profile.capabilities)
 
     @cached_property
     def effects_beyond(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        What was not observed counts only if the function itself does it or uses what does by its name; of a copied
-        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
-        code or frames does not count at all.
+        What was not observed counts only if the function itself does it or uses what does by its name. Where results
+        or a name alone show the counterpart, reading code or frames does not count at all.
         """
-        seen = {capability.kind for capability in observed_effects(self.result.effects)}
+        seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         sure = self.similarity.claimed and not self.similarity.name_only
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
         own = self.session.candidate.reach.certain
-
-        def is_own(item: Capability) -> bool:
-            of_class = self.of_copied_class and item.kind in OUTWARD
-            return item.kind in convicting and (item in own or (of_class and item in self.certain))
-
-        return [item for item in self.extra if item.kind in seen & CONVICTING or is_own(item)]
+        return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
 
     @property
     def effects_count(self) -> bool:
@@ -204,23 +195,7 @@ class Observations:
         agrees = self.mostly_agrees and self.found.compared > 0 and not self.refuses
         return agrees or (self.similarity.lookalike and shown)
 
-    @property
-    def possible(self) -> tuple[Capability, ...]:
-        """The capabilities that it may have, and the trusted function has not, the worst first."""
-        candidate = self.session.candidate
-        return capabilities_beyond(candidate.reach.possible | candidate.beside, self.profile.capabilities)
-
-    @property
-    def may_have_effects(self) -> bool:
-        """Whether code that it uses may have effects that the trusted function does not have."""
-        return any(item.kind in CONVICTING for item in self.possible)
-
     # Answers
-
-    @property
-    def no_calls(self) -> bool:
-        """Whether there is no call that both functions can take."""
-        return not self.cases
 
     @property
     def completed(self) -> bool:
@@ -239,19 +214,9 @@ class Observations:
         return bool(compared) and rejects_arguments(compared) and not self.similarity.overlap.edited_copy
 
     @property
-    def any_wrong(self) -> bool:
+    def any_wrong(self) -> list[CaseResult]:
         """Whether a call has another result, inside the contract or not."""
-        return bool(wrong_results(self.results))
-
-    @property
-    def differs(self) -> bool:
-        """Whether a call is wrong inside the contract."""
-        return bool(self.found.wrong)
-
-    @property
-    def respects(self) -> bool:
-        """Whether it differs from the trusted function in what the contract leaves open, or outside of it."""
-        return bool(self.found.respects)
+        return wrong_results(self.results)
 
     @property
     def few_agree(self) -> bool:
@@ -281,11 +246,6 @@ class Observations:
     # What is wrong
 
     @property
-    def wrong(self) -> bool:
-        """Whether calls are wrong whose right result is certain."""
-        return bool(self.wrong_calls)
-
-    @property
     def wrong_examples(self) -> list[CaseResult]:
         """The wrong results of examples."""
         return [item for item in self.found.wrong if item.case.example is not None]
@@ -298,16 +258,6 @@ class Observations:
             second for first, second in pairs if first.is_same and second.comparison is Comparison.DIFFERENT
         ]
         return sorted(found, key=lambda item: item.size)
-
-    @property
-    def repeated(self) -> bool:
-        """Whether a call that was right is wrong after some thousand calls."""
-        return bool(self.repeated_calls)
-
-    @property
-    def own_constant(self) -> bool:
-        """Whether a call with a constant of its own is wrong, and the same call with other constants is right."""
-        return bool(self.triggered_calls)
 
     # What agrees
 
@@ -323,11 +273,6 @@ class Observations:
         return any(
             _shows_something(item) and (own or not _returns_its_argument(item)) for item in self.agreed
         )
-
-    @property
-    def differs_beyond(self) -> bool:
-        """Whether it returns something else for characters or sizes that no example has."""
-        return bool(self.wrong_beyond)
 
     @property
     def too_weak(self) -> bool:
@@ -358,19 +303,13 @@ class Observations:
         return not self.similarity.claimed or is_private(self.reference.features)
 
     @property
-    def disputed(self) -> bool:
-        """Whether it meets the trusted description, which the trusted function itself contradicts."""
-        return self.meets_description
-
-    @property
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
-        another name that has half of the trusted class's text is that class.
+        Classes of one name may be different ones as well, and have hardly a method in common then.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        if own is None or other is None or self.of_copied_class:
+        if own is None or other is None:
             return False
         akin = own.name == other.name and _has_akin_methods(own, other)
         return not akin and not (self.violation and self.similarity.overlap.its_text)
@@ -383,25 +322,30 @@ class Observations:
 
 def meaning(name: str) -> str:
     """Return what the observation means that the table calls `name`, "" if it is none of one trusted function."""
-    found = [getattr(part, name.replace("-", "_"), None) for part in (Observations, Similarity, TextOverlap)]
-    texts = (item.__doc__ or "" for item in found if isinstance(item, property | cached_property))
-    return next(texts, "").partition("\n")[0]
+    attribute = name.replace("-", "_")
+    for part in (Observations, Differences, Similarity, TextOverlap):
+        observed_field = part.__dataclass_fields__.get(attribute)
+        if observed_field is not None and "meaning" in observed_field.metadata:
+            return str(observed_field.metadata["meaning"])
+        found = getattr(part, attribute, None)
+        if isinstance(found, property | cached_property):
+            return (found.__doc__ or "").partition("\n")[0]
+    return ""
 
 
-def all_capabilities(
-    session: CandidateSession, effects: Sequence[str], certain: frozenset[Capability]
-) -> list[Capability]:
+def all_capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Capability]:
     """Return the capabilities that are certain from the source, and those that runs showed.
 
     Many modules read the environment once on import, and the function does not necessarily use
     that. So an observed read does not count if it may come from the import.
     """
-    sure, possible = ({item.kind for item in found} for found in session.candidate.reach)
+    reach = session.candidate.reach
+    sure, possible = ({item.kind for item in found} for found in reach)
     once = ENVIRONMENT in possible - sure
     seen = observed_effects(
         effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
     )
-    return [*certain, *seen]
+    return [*reach.certain, *seen]
 
 
 def is_answered(results: Sequence[CaseResult]) -> bool:
@@ -441,16 +385,6 @@ def _returns_its_argument(item: CaseResult) -> bool:
     arguments, answer = item.case.call.args, item.answer
     returned = bool(arguments) and answer.outcome is Outcome.RETURNED
     return returned and returns_first_argument(arguments or (), result_text(answer.value))
-
-
-def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
-    """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
-    mine, known = (
-        [comparable_text(unparse(item), item.name).renamed for item in one.body if isinstance(item, Function)]
-        for one in (own, trusted)
-    )
-    texts = set(mine)
-    return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
 
 
 def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:

@@ -280,12 +280,24 @@ def _run_written(
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
         return []
-    calls = tuple(call for _, call in pairs)
-    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-    return [
+    (first,) = yield from runner.run(Batch(tuple(call for _, call in pairs)))
+    returned = [
         ObservedCall(call, answer, example, (used or {}).get(example.expression, ()))
-        for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED and compare_with_reference(answer, again) is Comparison.SAME
+        for (example, call), answer in zip(pairs, first.calls, strict=False)
+        if answer.outcome is Outcome.RETURNED
+    ]
+    return (yield from _steady(runner, returned))
+
+
+def _steady(runner: CallRunner, seen: Sequence[ObservedCall]) -> Steps[list[ObservedCall]]:
+    """Return the calls that give the same in the other world, where they are made in the reverse order."""
+    if not seen:
+        return []
+    (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(seen)), other=True))
+    return [
+        item
+        for item, again in zip(seen, second.calls[::-1], strict=False)
+        if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
     ]
 
 
@@ -314,15 +326,7 @@ def reference_results(
         if (answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual))
         or (answer.outcome is Outcome.RAISED and documented.intersection(answer.exception[:1]))
     ]
-    if not returned or not twice:
-        return returned
-    (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), other=True))
-    pairs = zip(returned, second.calls[::-1], strict=False)
-    return [
-        item
-        for item, again in pairs
-        if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
-    ]
+    return (yield from _steady(runner, returned)) if twice else returned
 
 
 def expected_exceptions(examples: Sequence[Example]) -> frozenset[str]:

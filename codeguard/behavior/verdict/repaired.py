@@ -24,7 +24,6 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
-    Comparison,
     comparable_results,
     compare_results,
     wrong_results,
@@ -32,7 +31,7 @@ from codeguard.behavior.verdict.comparison import (
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.probing import Fingerprint
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
 
 MOST_KINDS = 4
 SHARP = 5  # calls, of each kind, for the first run of a variant
@@ -105,10 +104,9 @@ def repaired_namesake(
     tried = [replace(case.call, target=item.name) for item in made for case in sample]
     session.calls += len(tried)
     (result,) = yield from runner.run(Batch(tuple(tried)))
-    rows = [result.calls[place : place + len(sample)] for place in range(0, len(tried), len(sample))]
     right = [
-        (-sum(item.comparison is Comparison.SAME for item in compare_results(sample, row)), place)
-        for place, row in enumerate(rows)
+        (-sum(item.is_same for item in compare_results(sample, row)), place)
+        for place, row in enumerate(rows_of(result, len(sample)))
     ]
     for negative, place in sorted(right)[:MOST_CONFIRMED]:
         if -negative < LEAST_FIRST * len(sample):
@@ -191,7 +189,7 @@ def _confirmed(
     edited = [replace(item.call, target=repair.name) for item in cases]
     (other,) = yield from runner.run(Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
-    agreed = [item.case for item in compared if item.comparison is Comparison.SAME]
+    agreed = [item.case for item in compared if item.is_same]
     telling = [
         item
         for item in agreed

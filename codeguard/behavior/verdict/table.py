@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from codeguard.models import Verdict
 
 TABLE = Path(__file__).with_name("verdicts.toml")
 NOT = "not "
-ALWAYS, UNSHOWN = "always", "unshown"
+ALWAYS = "always"
 LOOKALIKE = "lookalike"
 
 
@@ -47,11 +46,6 @@ class Row:
     def stages(self) -> list[str]:
         """The stages after which it is tried."""
         return self.after.split(", ")
-
-    @property
-    def names(self) -> frozenset[str]:
-        """What its reason names."""
-        return frozenset(name for _, name, _, _ in Formatter().parse(self.reason) if name)
 
     @property
     def rule(self) -> str:
