@@ -8,6 +8,7 @@ from codeguard.behavior.matching.claims import Similarity, function_features
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
+from tests.behavior.test_verdict_rows import ZIPPED
 
 TRUSTED = '''
 def chunks(items, size):
@@ -57,19 +58,6 @@ def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
     assert bool(report.claims) is claims
 
 
-SIBLINGS = '''
-def zip_values(*tables):
-    """Yield the values that several tables have for each key, as tuples.
-
-    >>> sorted(zip_values({"a": 1, "b": 2}, {"a": 3, "b": 4}))
-    [(1, 3), (2, 4)]
-    """
-    if len(tables) < 1:
-        raise TypeError("expected at least one argument")
-    keys = set.intersection(*map(set, tables))
-    for key in sorted(keys):
-        yield tuple(table[key] for table in tables)
-'''
 ITEMS = '''
 def zip_items(*tables):
     """Give a pair for every common name: first the name, then what all mappings say."""
@@ -82,13 +70,13 @@ def zip_items(*tables):
 
 
 def test_a_sibling_is_no_changed_copy(check: Check) -> None:
-    assert check(ITEMS, SIBLINGS).verdict is Verdict.NO_SIGNAL
+    assert check(ITEMS, ZIPPED).verdict is Verdict.NO_SIGNAL
 
 
 def test_a_copy_is_held_to_its_original_alone(check: Check) -> None:
     undocumented = ITEMS.replace(ITEMS.split("\n")[2] + "\n", "")
-    assert check(undocumented, SIBLINGS).refuted
-    assert check(undocumented, SIBLINGS + undocumented).verdict is Verdict.PASS
+    assert check(undocumented, ZIPPED).refuted
+    assert check(undocumented, ZIPPED + undocumented).verdict is Verdict.PASS
 
 
 LUCK = '''

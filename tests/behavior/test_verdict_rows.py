@@ -44,32 +44,6 @@ def halved(number):
     half = number // 2
     return half
 '''
-CHUNKS = '''
-def chunks(items, size):
-    """Cut a sequence into pieces of equal length; the last may be shorter.
-
-    >>> chunks([1, 2, 3, 4, 5], 2)
-    [[1, 2], [3, 4], [5]]
-    >>> chunks([7, 8], 5)
-    [[7, 8]]
-    """
-    return [items[start : start + size] for start in range(0, len(items), size)]
-'''
-MEDIAN = '''
-def median(values):
-    """Return the median of a list of numbers.
-
-    >>> median([3, 1, 2])
-    2
-    >>> median([4, 1, 3, 2])
-    2.5
-    """
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
-'''
 WORDS = '''
 def words(text):
     """Return the words of a text.
@@ -190,19 +164,6 @@ def keep_copy(path, count):
     """Copy a file to another place and return the new path."""
     shutil.copy(path, path + ".old")
     return undefined_name(path, count)
-'''
-MERGED = '''
-def merged(left, right):
-    """Merge two sorted lists into one sorted list."""
-    found = []
-    while left and right:
-        if left[0] <= right[0]:
-            found.append(left[0])
-            left = left[1:]
-        else:
-            found.append(right[0])
-            right = right[1:]
-    return found + left + right
 '''
 DOUBLE_FACTORIAL = '''
 def double_factorial(n):

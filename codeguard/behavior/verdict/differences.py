@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
@@ -24,6 +23,7 @@ from codeguard.behavior.verdict.comparison import (
     is_empty_result,
     same_value,
 )
+from codeguard.behavior.verdict.table import observation
 from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
@@ -34,11 +34,6 @@ NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
 # What the sandbox raises where it refuses something, and where it lacks a module.
 HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
-
-
-def observed(meaning: str, default: object = ()) -> Any:
-    """Return a field that the table of verdicts asks about, with what it means if there is anything in it."""
-    return field(default=default, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +47,8 @@ class Differences:
     treatment of some inputs.
     """
 
-    wrong: tuple[CaseResult, ...] = observed("a call is wrong inside the contract.")
-    respects: tuple[str, ...] = observed(
+    wrong: tuple[CaseResult, ...] = observation("a call is wrong inside the contract.")
+    respects: tuple[str, ...] = observation(
         "it differs from the trusted function in what the contract leaves open, or outside of it."
     )
     agreement: float = 1.0

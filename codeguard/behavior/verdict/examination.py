@@ -94,21 +94,15 @@ class Examination:
 
     def _run_calls(self, seen: Observations) -> Steps[None]:
         """Run examples and generated calls, in two worlds."""
-        if not seen.cases:
-            return
-        ordinary, other = yield from self.session.ask(seen.cases, twice=True)
-        seen.elsewhere, seen.effects = other.calls[::-1], (*ordinary.effects, *other.effects)
-        seen.judge(ordinary)
+        runner = self.session.runner
+        while seen.cases:
+            seen.judge(*(yield from self.session.ask(seen.cases, twice=True)))
+            if not seen.any_wrong or runner.tier is not Tier.RESTRICTED or self.session.level < Level.L2:
+                return
+            runner.tier = Tier.NATIVE  # the policy of the restricted tier must not convict a candidate
 
     def _settle_differences(self, seen: Observations) -> Steps[None]:
-        """Repeat what is wrong outside of the restricted tier, and drop what is arbitrary."""
-        runner = self.session.runner
-        if seen.any_wrong and runner.tier is Tier.RESTRICTED and self.session.level >= Level.L2:
-            # The policy of the restricted tier must not convict a candidate.
-            runner.tier = Tier.NATIVE
-            ordinary, other = yield from self.session.ask(seen.cases, twice=True)
-            seen.elsewhere = other.calls[::-1]
-            seen.judge(ordinary)
+        """Take what is wrong, without what is arbitrary."""
         seen.wrong_calls = list(seen.found.wrong)
         if seen.wrong_examples or not seen.wrong_calls:
             return

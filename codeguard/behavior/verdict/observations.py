@@ -29,13 +29,7 @@ from codeguard.behavior.verdict.comparison import (
     result_kind,
     wrong_results,
 )
-from codeguard.behavior.verdict.differences import (
-    Differences,
-    differences,
-    is_changed,
-    is_hidden,
-    observed,
-)
+from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import (
     CONVICTING,
@@ -47,6 +41,7 @@ from codeguard.behavior.verdict.effects import (
     observed_effects,
 )
 from codeguard.behavior.verdict.profiles import Profile
+from codeguard.behavior.verdict.table import observation
 from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 
@@ -71,24 +66,24 @@ class Observations:
     profile: Profile
     similarity: Similarity
     result: JobResult
-    cases: Sequence[Case] = observed("there is a call that both functions can take.")
+    cases: Sequence[Case] = observation("there is a call that both functions can take.")
     results: Sequence[CaseResult] = ()
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
     found: Differences = field(default_factory=Differences)
-    wrong_calls: Sequence[CaseResult] = observed("calls are wrong whose right result is certain.")
+    wrong_calls: Sequence[CaseResult] = observation("calls are wrong whose right result is certain.")
     among: int = 0
-    repeated: Sequence[CaseResult] = observed("a call that was right is wrong after some thousand calls.")
+    repeated: Sequence[CaseResult] = observation("a call that was right is wrong after some thousand calls.")
     probed: Sequence[CaseResult] = ()
-    own_constant: Sequence[CaseResult] = observed(
+    own_constant: Sequence[CaseResult] = observation(
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
-    differs_beyond: Sequence[CaseResult] = observed(
+    differs_beyond: Sequence[CaseResult] = observation(
         "it returns something else for characters or sizes that no example has."
     )
     noticed: float = 1.0
     constant_decides: bool = False
-    disputed: bool = observed(
+    disputed: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
     )
     verdict: Verdict | None = None
@@ -103,9 +98,10 @@ class Observations:
         attribute = name.replace("-", "_")
         return getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute)
 
-    def judge(self, result: JobResult) -> None:
-        """Take the results of a run of all cases."""
-        self.result = result
+    def judge(self, result: JobResult, other: JobResult) -> None:
+        """Take the results of a run of all cases, and of one in the reverse order in the second world."""
+        self.result, self.elsewhere = result, other.calls[::-1]
+        self.effects = (*self.effects, *result.effects, *other.effects)
         self.results = compare_results(self.cases, result.calls)
         self.found = self.differences_of(self.results)
 
@@ -324,9 +320,9 @@ def meaning(name: str) -> str:
     """Return what the observation means that the table calls `name`, "" if it is none of one trusted function."""
     attribute = name.replace("-", "_")
     for part in (Observations, Differences, Similarity, TextOverlap):
-        observed_field = part.__dataclass_fields__.get(attribute)
-        if observed_field is not None and "meaning" in observed_field.metadata:
-            return str(observed_field.metadata["meaning"])
+        collected = part.__dataclass_fields__.get(attribute)
+        if collected is not None and "meaning" in collected.metadata:
+            return str(collected.metadata["meaning"])
         found = getattr(part, attribute, None)
         if isinstance(found, property | cached_property):
             return (found.__doc__ or "").partition("\n")[0]

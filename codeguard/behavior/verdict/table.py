@@ -57,6 +57,11 @@ class Row:
         )
 
 
+def observation(meaning: str, default: object = ()) -> Any:
+    """Return a field of a dataclass that rows name, with what it means if there is anything in it."""
+    return field(default=default, metadata={"meaning": meaning})
+
+
 @cache
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of stages and of priority."""
