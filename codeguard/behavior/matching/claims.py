@@ -95,6 +95,9 @@ class Features:
         )
 
 
+NO_FEATURES = Features((), frozenset(), 0, None, frozenset(), frozenset(), True, Text((), (), ()))
+
+
 def function_features(definition: Definition) -> Features:
     """Return the features of a function."""
     parameters = definition.parameters

@@ -9,31 +9,25 @@ from dataclasses import dataclass, field, replace
 from codeguard.behavior.inputs.generation import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
+from codeguard.behavior.matching.claims import NO_FEATURES, Similarity
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import adequacy_of
 from codeguard.behavior.verdict.comparison import (
-    LEAST_AGREEMENT,
     Case,
     CaseResult,
     Comparison,
     comparable_results,
     compare_results,
-    rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.differences import differences, is_hidden
+from codeguard.behavior.verdict.differences import is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilities_beyond
+from codeguard.behavior.verdict.effects import Capability
 from codeguard.behavior.verdict.observations import (
     Observations,
-    all_capabilities,
-    incomparable_results,
-    is_answered,
-    returns_other_kind,
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
@@ -70,7 +64,7 @@ class Examination:
         cases = self.session.cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
-        seen = Observations(self.session, profile, similarity, self._idle(), cases)
+        seen = Observations(self.session, profile, profile.contract, similarity, self._idle(), cases)
         row: Row | None = None
         for stage, collect in STAGES:
             yield from collect(self, seen)
@@ -232,18 +226,20 @@ class Examination:
             "repeated": REPEATS,
             "differs-beyond": len(seen.agreed) + len(wrong),
             "any-wrong": len(compared),
+            "wrong-cases": len(compared),
             "incomparable": len(seen.probed or seen.results),
         }
         smallest = seen.wrong_calls or seen.found.wrong or seen.any_wrong
+        problem = seen.standard.problem if isinstance(seen.standard, Profile) else ""
         texts = {
-            "name": seen.reference.name,
+            "name": seen.expected_by.name,
             "shown": smallest[0].text if smallest else "",
             "agreed": len(seen.agreed),
             "respects": " and ".join(seen.found.respects),
             "noticed": f"{seen.noticed:.0%}",
             "effects": _effects(seen.effects_beyond),
             "unlike": _unlike(seen.incomparable, among["incomparable"]),
-            "problem": seen.profile.problem or "the trusted function has no usable example",
+            "problem": problem or "the trusted function has no usable example",
             "ended": seen.result.detail or NO_ANSWER,
         }
         return row_report(
@@ -251,7 +247,7 @@ class Examination:
             self.session,
             seen.result,
             texts,
-            origin=seen.reference.origin,
+            origin=seen.expected_by.origin,
             claims=_claimed(row, seen),
             weighed=wrong,
             among=among.get(row.weighs, seen.among),
@@ -291,60 +287,17 @@ class Examination:
 
     def against_spec(self, spec: Spec) -> Steps[CheckReport]:
         """Check the candidate against a hand-written spec."""
-        session = self.session
-        pairs = [(example, call_of(example, session.candidate.runnable)) for example in spec.cases]
+        session, candidate = self.session, self.session.candidate
+        pairs = [(example, call_of(example, candidate.runnable)) for example in spec.cases]
         cases = [Case(call, example) for example, call in pairs if call is not None]
-        (result,) = yield from session.ask(cases)
-        results = compare_results(cases, result.calls)
-        features, compared = session.candidate.features, comparable_results(results)
-        found = differences(results, contract_of_spec(spec))
-        every = [item for item in wrong_results(results) if not is_hidden(item)]
-        wrong = found.wrong if spec.shipped else every  # another contract than a shipped one is allowed
-        another_kind = returns_other_kind(results)
-        certain = capabilities_beyond(all_capabilities(session, result.effects), ())
-        extra = tuple(item for item in certain if item.kind in CONVICTING)
-        unlike = incomparable_results(results)
-        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
-        is_named = spec.certain and features.written_name in names
-        facts = {
-            "answered": is_answered(results) and not (compared and rejects_arguments(compared)),
-            "wrong-cases": bool(wrong),
-            "another-function": spec.shipped
-            and ((found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind),
-            "completed": result.status is Status.COMPLETED,
-            "effects": bool(extra),
-            "respects": bool(found.respects),
-            "incomparable": bool(unlike),
-            # Results of different kinds agree by chance only, when both are empty.
-            "spec-claimed": bool(
-                (found.agreement and not another_kind) or repeated_words(features, spec.summary)
-            ),
-        }
-        row = decide("spec", facts.__getitem__)
+        unlike = Similarity(candidate.features, NO_FEATURES)
+        seen = Observations(session, spec, contract_of_spec(spec), unlike, self._idle(), cases)
+        yield from self._run_calls(seen)
+        row = decide("spec", seen.holds)
         assert row is not None, "the last row of the stage has no conditions"
-        texts = {
-            "name": spec.name,
-            "shown": wrong[0].text if wrong else "",
-            "agreed": len(compared),
-            "respects": " and ".join(found.respects),
-            "effects": _effects(extra),
-            "unlike": _unlike(unlike, len(results)),
-            "ended": result.detail or NO_ANSWER,
-        }
-        report = row_report(
-            row,
-            session,
-            result,
-            texts,
-            origin=spec.origin,
-            claims=f"{spec.name} ({spec.origin})" if facts.get(row.claims) else "",
-            weighed={"incomparable": unlike, "any-wrong": every}.get(row.weighs, wrong),
-            among=len(compared),
-            extra=extra,
-        )
-        return (
-            (yield from with_coverage(session, report, cases)) if report.verdict is Verdict.PASS else report
-        )
+        report = self._report(row, seen)
+        passed = report.verdict is Verdict.PASS
+        return (yield from with_coverage(session, report, cases)) if passed else report
 
 
 STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ...] = (
@@ -357,10 +310,10 @@ STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ..
 
 
 def _claimed(row: Row, seen: Observations) -> str:
-    """Return the trusted function that a reader would take it for, "" where the claim of the row does not hold."""
+    """Return what a reader would take it for, "" where the claim of the row does not hold."""
     name = row.claims.removeprefix(NOT)
     holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
-    return f"{seen.reference.name} ({seen.reference.origin})" if holds else ""
+    return f"{seen.expected_by.name} ({seen.expected_by.origin})" if holds else ""
 
 
 def _whole_numbers(text: str) -> Iterator[int]:

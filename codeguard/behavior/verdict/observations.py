@@ -1,4 +1,4 @@
-"""What is known of a candidate beside one trusted function, collected before the table of verdicts decides.
+"""What is known of a candidate beside one trusted function or spec, collected before the table of verdicts decides.
 
 Rows of the table name its properties, fields with a meaning, and those of what it refers to: `holds` finds them.
 """
@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from codeguard.behavior.matching.claims import Similarity, is_private
+from codeguard.behavior.matching.claims import Similarity, is_private, matches_summary, repeated_words
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.matching.text_overlap import TextOverlap
 from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
-from codeguard.behavior.specs.examples import Returns
+from codeguard.behavior.specs.contract import Contract
+from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
@@ -54,7 +55,7 @@ LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate 
 
 @dataclass
 class Observations:
-    """The record of one comparison, filled stage by stage.
+    """The record of one comparison with a `standard`, filled stage by stage.
 
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
     second world. `wrong_calls` of `among` are at first those of the examples and generated inputs, then of those made
@@ -63,7 +64,8 @@ class Observations:
     """
 
     session: CandidateSession
-    profile: Profile
+    standard: Profile | Spec
+    contract: Contract
     similarity: Similarity
     result: JobResult
     cases: Sequence[Case] = observation("there is a call that both functions can take.")
@@ -107,13 +109,13 @@ class Observations:
 
     def differences_of(self, results: Sequence[CaseResult]) -> Differences:
         """Separate what is wrong inside the contract from what that leaves open."""
-        return differences(
-            results, self.profile.contract, self.raised, is_copy=self.similarity.overlap.edited_copy
-        )
+        return differences(results, self.contract, self.raised, is_copy=self.similarity.overlap.edited_copy)
 
     @cached_property
     def raised(self) -> frozenset[str]:
         """The exceptions that its source raises in more places than the trusted one."""
+        if isinstance(self.standard, Spec):
+            return frozenset()
         sources = self.session.candidate.runnable.source, self.reference.runnable.source
         own, trusted = map(parse_or_none, sources)
         if own is None or trusted is None:
@@ -121,9 +123,20 @@ class Observations:
         return frozenset(raised_exceptions(own) - raised_exceptions(trusted))
 
     @property
+    def profile(self) -> Profile:
+        """The trusted function after its run; rows about specs ask nothing of it."""
+        assert isinstance(self.standard, Profile)
+        return self.standard
+
+    @property
     def reference(self) -> Reference:
         """The trusted function."""
         return self.profile.reference
+
+    @property
+    def expected_by(self) -> Reference | Spec:
+        """The trusted function, or the spec."""
+        return self.standard if isinstance(self.standard, Spec) else self.standard.reference
 
     # The two texts
 
@@ -167,8 +180,8 @@ class Observations:
     @cached_property
     def extra(self) -> tuple[Capability, ...]:
         """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
-        own = all_capabilities(self.session, self.effects)
-        return capabilities_beyond(own, self.profile.capabilities)
+        known = () if isinstance(self.standard, Spec) else self.standard.capabilities
+        return capabilities_beyond(_capabilities(self.session, self.effects), known)
 
     @cached_property
     def effects_beyond(self) -> list[Capability]:
@@ -179,6 +192,7 @@ class Observations:
         """
         seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         sure = self.similarity.claimed and not self.similarity.name_only
+        sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
         own = self.session.candidate.reach.certain
         return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
@@ -201,7 +215,8 @@ class Observations:
     @property
     def answered(self) -> bool:
         """Whether an answer could be compared or is hidden, and not every call was refused as by another function."""
-        return is_answered(self.results) and not self.refuses
+        answered = bool(comparable_results(self.results)) or any(map(is_hidden, self.results))
+        return answered and not self.refuses
 
     @property
     def refuses(self) -> bool:
@@ -255,6 +270,38 @@ class Observations:
         ]
         return sorted(found, key=lambda item: item.size)
 
+    @property
+    def wrong_cases(self) -> Sequence[CaseResult]:
+        """Whether a case of the spec is wrong; a shipped spec leaves other contracts open."""
+        if isinstance(self.standard, Spec) and self.standard.shipped:
+            return self.found.wrong
+        return [item for item in self.any_wrong if not is_hidden(item)]
+
+    @property
+    def of_another_kind(self) -> bool:
+        """Whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
+        expected = {result_kind(item.case.expected.value) for item in self.results}
+        values = [item.answer.value for item in self.results if item.answer.outcome is Outcome.RETURNED]
+        given = {result_kind(value) for value in values if value is not None}
+        return bool(given) and not expected & given
+
+    @property
+    def another_function(self) -> bool:
+        """Whether a shipped spec describes another function, although its name is the same."""
+        spec, features = self.standard, self.session.candidate.features
+        if not isinstance(spec, Spec) or not spec.shipped:
+            return False
+        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
+        is_named = spec.certain and features.written_name in names
+        return self.of_another_kind or (self.found.agreement <= LEAST_AGREEMENT and not is_named)
+
+    @property
+    def spec_claimed(self) -> bool:
+        """Whether a case of the spec agrees, beyond empty results of another kind, or its summary is repeated."""
+        agrees = self.found.agreement > 0 and not self.of_another_kind
+        summary = self.standard.summary if isinstance(self.standard, Spec) else ""
+        return agrees or repeated_words(self.session.candidate.features, summary) > 0
+
     # What agrees
 
     @property
@@ -278,7 +325,8 @@ class Observations:
     @property
     def incomparable(self) -> list[CaseResult]:
         """The results that cannot be compared, or that the sandbox hides, the smallest first."""
-        return incomparable_results(self.probed or self.results)
+        found = [item for item in self.probed or self.results if item.incomparable or is_hidden(item)]
+        return sorted(found, key=lambda item: item.size)
 
     @property
     def hidden_claim(self) -> bool:
@@ -317,7 +365,7 @@ class Observations:
 
 
 def meaning(name: str) -> str:
-    """Return what the observation means that the table calls `name`, "" if it is none of one trusted function."""
+    """Return what the observation means that the table calls `name`, "" if it is one of the text alone."""
     attribute = name.replace("-", "_")
     for part in (Observations, Differences, Similarity, TextOverlap):
         collected = part.__dataclass_fields__.get(attribute)
@@ -329,7 +377,7 @@ def meaning(name: str) -> str:
     return ""
 
 
-def all_capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Capability]:
+def _capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Capability]:
     """Return the capabilities that are certain from the source, and those that runs showed.
 
     Many modules read the environment once on import, and the function does not necessarily use
@@ -342,26 +390,6 @@ def all_capabilities(session: CandidateSession, effects: Sequence[str]) -> list[
         effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
     )
     return [*reach.certain, *seen]
-
-
-def is_answered(results: Sequence[CaseResult]) -> bool:
-    """Return whether a result could be compared, or the sandbox hides one."""
-    return bool(comparable_results(results)) or any(map(is_hidden, results))
-
-
-def incomparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return the results that cannot be compared, or that the sandbox hides, the smallest first."""
-    return sorted(
-        (item for item in results if item.incomparable or is_hidden(item)), key=lambda item: item.size
-    )
-
-
-def returns_other_kind(results: Sequence[CaseResult]) -> bool:
-    """Return whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
-    expected = {result_kind(item.case.expected.value) for item in results}
-    values = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
-    given = {result_kind(value) for value in values if value is not None}
-    return bool(given) and not expected & given
 
 
 def _shows_something(item: CaseResult) -> bool:
