@@ -22,7 +22,7 @@ from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import (
@@ -50,7 +50,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
 from codeguard.sandbox import Sandbox
-from codeguard.sandbox.model import JobResult, Level, Status
+from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
@@ -331,24 +331,24 @@ class BehaviorChecker:
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
+        probes = Probes(self._basis)
         session = CandidateSession(
-            candidate, self._sandbox.level, self._budget, self._seed, Probes(self._basis)
+            candidate, self._sandbox.level, self._budget, self._seed, probes, self._adequacies
         )
-        examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
         # The user's specs come first, then the trusted code, then the shipped specs.
-        report = yield from _check_specs([item for item in specs if not item.shipped], examination)
+        report = yield from _check_specs([item for item in specs if not item.shipped], session)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
         references = references or (yield from self._matched_by_results(session))
         for reference, similarity in references:
-            identical = examination.identical(reference)
-            if identical is not None:
-                return identical
+            same = identical(session, reference)
+            if same is not None:
+                return same
             profile = yield from self._profile_of(reference)
-            found = yield from examination.against_reference(profile, similarity)
+            found = yield from against_reference(session, profile, similarity)
             # Where the claim rests on results only, the next reference may match all of them.
             if _agrees(found) or (similarity.claimed and found.verdict is not Verdict.NO_SIGNAL):
                 return found
@@ -358,7 +358,7 @@ class BehaviorChecker:
         if _is_open(report):
             report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
-            shipped = yield from _check_specs([item for item in specs if item.shipped], examination)
+            shipped = yield from _check_specs([item for item in specs if item.shipped], session)
             # A refuted claim is kept, unless the shipped spec gives a result.
             if shipped is not None and not (
                 shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
@@ -394,9 +394,9 @@ class BehaviorChecker:
             return None
         name, origin = found.reference.name, found.reference.origin
         texts = {"name": name, "edit": found.repair.shown, "agreed": found.agreed}
-        idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
         claims = f"{name} ({origin})"
-        return row_report(named("one-edit-away"), session, idle, texts, claims=claims, weighed=[found.wrong])
+        row = named("one-edit-away")
+        return row_report(row, session, session.idle, texts, claims=claims, weighed=[found.wrong])
 
     def _may_be_repaired(self, plan: Plan) -> bool:
         """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
@@ -501,11 +501,11 @@ def _with_real_name(report: CheckReport, name: str) -> CheckReport:
     return replace(report, reason=reason, counterexample=shown)
 
 
-def _check_specs(specs: Sequence[Spec], examination: Examination) -> Steps[CheckReport | None]:
+def _check_specs(specs: Sequence[Spec], session: CandidateSession) -> Steps[CheckReport | None]:
     """Check a candidate against hand-written specs until one fails; None if there are none."""
     report: CheckReport | None = None
     for spec in specs:
-        report = yield from examination.against_spec(spec)
+        report = yield from against_spec(session, spec)
         if report.verdict is not Verdict.PASS:
             break
     return report

@@ -13,6 +13,7 @@ from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.fingerprints import Calls
+from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
@@ -33,7 +34,7 @@ from codeguard.behavior.verdict.running import (
     calls_of,
     makes_an_instance,
 )
-from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome
+from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Status
 
 MAX_EXAMPLES = 8
 MAX_SETTLED = 24
@@ -74,7 +75,8 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 class CandidateSession:
     """A candidate under test with the limits of its check.
 
-    `runner` remembers the sandbox tier that accepts the candidate's source.
+    `runner` remembers the sandbox tier that accepts the candidate's source. `adequacies` are, by the digest of a
+    trusted function, the share of its single edits that its calls notice; all checks share it.
     """
 
     candidate: CandidateFunction
@@ -82,11 +84,17 @@ class CandidateSession:
     budget: Budget
     seed: bytes
     probes: Probes
+    adequacies: dict[str, float] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
 
     def __post_init__(self) -> None:
         self.runner = CallRunner(self.candidate.runnable, self.level, self.budget)
+
+    @property
+    def idle(self) -> JobResult:
+        """The result of a check that has run nothing."""
+        return JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
 
     def ask(self, cases: Sequence[Case], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
         """Run the candidate on cases; with `twice`, again in reverse order in another world."""
@@ -98,10 +106,14 @@ class CandidateSession:
     def cases(self, profile: Profile) -> list[Case]:
         """Return the trusted function's examples and generated calls as calls of the candidate."""
         runnable, own = self.candidate.runnable, self.candidate.definition.parameters
-        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        shown = [Case(call, example) for example, call in pairs if call is not None]
+        shown = self.shown(profile.examples)
         made = [case_of_observed(item, runnable) for item in profile.generated if item.has_options(own)]
         return self._known(profile.reference, [*shown, *filter(None, made)])
+
+    def shown(self, examples: Iterable[Example]) -> list[Case]:
+        """Return examples as calls of the candidate."""
+        pairs = [(example, call_of(example, self.candidate.runnable)) for example in examples]
+        return [Case(call, example) for example, call in pairs if call is not None]
 
     def _known(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
         """Return the cases of which the candidate takes the arguments, each for what the trusted function does."""
