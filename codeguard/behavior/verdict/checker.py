@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
@@ -200,18 +200,21 @@ class BehaviorChecker:
                 self._spent[key] = self._spent.get(key, 0.0) + time.process_time() - begun
         return self._plans[subject]
 
+    def _untested(self, reason: str, verdict: Verdict = Verdict.NO_SIGNAL, **more: Any) -> CheckReport:
+        return CheckReport(verdict, reason, self._sandbox.level.name, **more)
+
     def _deadline_report(self, error: DeadlineError) -> CheckReport:
         verdict = Verdict.TIMEOUT if error.bound == CPU else Verdict.ERROR
-        return CheckReport(verdict, f"codeguard could not examine it: {error}", self._sandbox.level.name)
+        return self._untested(f"codeguard could not examine it: {error}", verdict)
 
     def _make_plan(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         level = self._sandbox.level
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
-            return CheckReport(Verdict.UNSUPPORTED, reason, level.name)
+            return self._untested(reason, Verdict.UNSUPPORTED)
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
-            return CheckReport(Verdict.NO_SIGNAL, candidate, level.name, alone=True)
+            return self._untested(candidate, alone=True)
         if does_nothing(candidate.definition.node):
             empty = self._stub_report(candidate)
             if empty is not None:
@@ -233,34 +236,23 @@ class BehaviorChecker:
         if not claims and not describes_result(candidate.definition):
             return None
         row = named("does-nothing")
-        return CheckReport(
-            Verdict.NO_SIGNAL,
-            row.reason,
-            self._sandbox.level.name,
-            effects=candidate.effects,
-            claims=claims or "what its description promises",
-            refuted=True,
-            decided_by=row.id,
-        )
+        claims = claims or "what its description promises"
+        effects = candidate.effects
+        return self._untested(row.reason, effects=effects, claims=claims, refuted=True, decided_by=row.id)
 
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
-        level = self._sandbox.level
-        references = self._references(candidate)
-        probed = not references and self._can_be_probed(candidate)
-        specs = self._library.specs_for(candidate.features)
-        named = bool(self._library.namesakes_of(candidate.features))
-        if not (references or probed or named or specs):
+        library, references = self._library, self._references(candidate)
+        named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
+        if not (references or named or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
-            return CheckReport(
-                Verdict.NO_SIGNAL, reason, level.name, effects=effects, claims=claims, alone=True
-            )
+            return self._untested(reason, effects=effects, claims=claims, alone=True)
         if candidate.usable is None:
-            return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
+            return self._untested(TOO_LARGE)
         return _with_missing_names(candidate, references), references
 
     def _wants_probes(self, plan: Plan) -> bool:
-        return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
+        return not plan[1] and self._can_be_probed(plan[0])
 
     def _can_be_probed(self, candidate: CandidateFunction) -> bool:
         """Return whether a candidate may be matched by its results."""
@@ -312,11 +304,11 @@ class BehaviorChecker:
         except SandboxError:
             raise
         except BudgetSpentError:
-            return CheckReport(Verdict.NO_SIGNAL, SPENT, self._sandbox.level.name, spent=True)
+            return self._untested(SPENT, spent=True)
         except DeadlineError as error:
             report = self._deadline_report(error)
         except Exception as error:  # nor may the function count as checked: the report has the error
-            report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
+            report = self._untested(_internal(error), Verdict.ERROR)
         report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
         if report.claims or report.verdict in DECIDED or _agrees(report):
             return report
@@ -366,7 +358,7 @@ class BehaviorChecker:
                 report = shipped
         if report is None:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
-            report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
+            report = self._untested(reason)
         return replace(report, effects=report.effects or candidate.effects)
 
     def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
@@ -400,9 +392,9 @@ class BehaviorChecker:
 
     def _may_be_repaired(self, plan: Plan) -> bool:
         """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
-        candidate, references = plan
+        candidate = plan[0]
         undescribed = len(candidate.features.doc) < LEAST_DOC_WORDS and not candidate.features.owner
-        return undescribed and not references and self._can_be_probed(candidate)
+        return undescribed and self._wants_probes(plan)
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:

@@ -19,7 +19,6 @@ from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
     Comparison,
-    case_of_observed,
     compare_results,
     compare_with_reference,
 )
@@ -107,7 +106,7 @@ class CandidateSession:
         """Return the trusted function's examples and generated calls as calls of the candidate."""
         runnable, own = self.candidate.runnable, self.candidate.definition.parameters
         shown = self.shown(profile.examples)
-        made = [case_of_observed(item, runnable) for item in profile.generated if item.has_options(own)]
+        made = [item.case(runnable) for item in profile.generated if item.has_options(own)]
         return self._known(profile.reference, [*shown, *filter(None, made)])
 
     def shown(self, examples: Iterable[Example]) -> list[Case]:
@@ -147,7 +146,7 @@ class CandidateSession:
         seen = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
-        asked = [case_of_observed(item, self.candidate.runnable) for item in seen]
+        asked = [item.case(self.candidate.runnable) for item in seen]
         cases = self._known(profile.reference, filter(None, asked))
         if not cases:
             return [], None

@@ -38,6 +38,7 @@ from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
+    Case,
     Comparison,
     compare_with_example,
     compare_with_reference,
@@ -76,11 +77,12 @@ class ObservedCall:
     example: Example | None = None
     options: tuple[OptionalParameter, ...] = ()
 
-    def for_function(self, runnable: Runnable) -> Call | None:
-        """Return the same call of another function."""
+    def case(self, runnable: Runnable) -> Case | None:
+        """Return the same call of another function, with this result; None if it cannot be made."""
+        call: Call | None = Call(runnable.target, self.call.args, self.call.kwargs)
         if self.example is not None:
-            return call_of(self.example, runnable)
-        return Call(runnable.target, self.call.args, self.call.kwargs)
+            call = call_of(self.example, runnable)
+        return None if call is None else Case(call, None, self.answer)
 
     def has_options(self, parameters: Sequence[Parameter]) -> bool:
         """Return whether a function with these parameters has the optional ones that the call sets."""
