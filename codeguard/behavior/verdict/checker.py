@@ -14,7 +14,7 @@ from typing import Any, Self
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
-from codeguard.behavior.matching.fingerprints import is_short, worth_probing
+from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
@@ -25,12 +25,7 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import (
-    Repaired,
-    repaired,
-    repaired_namesake,
-    repaired_text,
-)
+from codeguard.behavior.verdict.repaired import one_edit_away
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
@@ -362,26 +357,11 @@ class BehaviorChecker:
         return replace(report, effects=report.effects or candidate.effects)
 
     def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
-        """Report a candidate that is a trusted function but for a single edit.
-
-        That is one that it is named after, or where it claims nothing itself, one whose results or short text it has.
-        """
-        found: Repaired | None = None
-        for reference, similarity in self._library.namesakes_of(session.candidate.features):
-            profile = yield from self._profile_of(reference)
-            found = yield from repaired_namesake(session, profile, similarity.name == 1.0)
-            if found is not None:
-                break
-        if found is None and self._may_be_repaired(plan):
-            index, features = self._library.fingerprints, session.candidate.features
-            if is_short(features):
-                found = yield from repaired_text(session, self._library.short_texts, self._profile_of)
-            else:
-                answers = yield from fingerprint(session.run_probes, index, index.trials(features))
-                references = self._library.references
-                found = yield from repaired(session, references, index, answers, self._profile_of)
-            if found is None or self._library.similarity(features, found.reference).opposed:
-                return None
+        """Report a candidate that is a trusted function but for a single edit."""
+        features = session.candidate.features
+        undescribed = len(features.doc) < LEAST_DOC_WORDS and not features.owner
+        claims_nothing = undescribed and self._wants_probes(plan)
+        found = yield from one_edit_away(session, self._library, self._profile_of, claims_nothing)
         if found is None:
             return None
         name, origin = found.reference.name, found.reference.origin
@@ -389,12 +369,6 @@ class BehaviorChecker:
         claims = f"{name} ({origin})"
         row = named("one-edit-away")
         return row_report(row, session, session.idle, texts, claims=claims, weighed=[found.wrong])
-
-    def _may_be_repaired(self, plan: Plan) -> bool:
-        """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
-        candidate = plan[0]
-        undescribed = len(candidate.features.doc) < LEAST_DOC_WORDS and not candidate.features.owner
-        return undescribed and self._wants_probes(plan)
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
