@@ -237,7 +237,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
         claims=_claimed(row, seen),
         weighed=wrong,
         among=among.get(row.weighs, seen.among),
-        extra=seen.extra,
+        extra=() if row.weighs in ("wrong-calls", "wrong-examples", "own-constant") else seen.extra,
     )
 
 
