@@ -43,23 +43,17 @@ class EquivalenceResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Result of comparing two functions, with the evidence.
+    """Result of comparing two functions: if they differ, the smallest call that shows it with both results.
 
-    `calls` were made of both, and for `compared` of them the results could be compared. If a
-    difference was found, `call` is the smallest call that shows it, and `first` and `second` are
-    the results. `new_effects` are the kinds of effects that only the second had, if any results could
-    be compared.
+    `new_effects` are the kinds of effects that only the second had, if any results could be compared.
     """
 
     result: EquivalenceResult
     reason: str
-    calls: int = 0
-    compared: int = 0
     call: str = ""
     first: str = ""
     second: str = ""
     new_effects: tuple[str, ...] = ()
-    level: str = ""
 
 
 def compare_functions(
@@ -67,26 +61,26 @@ def compare_functions(
 ) -> Steps[Equivalence]:
     """Compare two functions; `seed` determines the generated inputs and the simulated environments."""
     budget, both = replace(budget, worlds=worlds_for(seed)), (first, second)
-    report = Equivalence(EquivalenceResult.UNKNOWN, "", level=level.name)
-    for reference in both:
-        if reference.usable is None:
-            return replace(report, reason=f"{reference.origin} is too large or nested too deeply")
     profiles: list[Profile] = []
     for reference in both:
+        if reference.usable is None:
+            reason = f"{reference.origin} is too large or nested too deeply"
+            return Equivalence(EquivalenceResult.UNKNOWN, reason)
         profiles.append((yield from observe(reference, level, budget, seed)))
     examples = _calls(profiles, seed, budget)
     if not examples:
         problem = profiles[0].problem or profiles[1].problem
-        return replace(report, reason=problem or "no calls are known or could be made up; write an example")
+        reason = problem or "no calls are known or could be made up; write an example"
+        return Equivalence(EquivalenceResult.UNKNOWN, reason)
     answers: list[list[CallResult | None]] = []
-    effects: list[list[str]] = []
-    problem = ""
+    effects: list[set[str]] = []
+    problems: list[str] = []
     for reference in both:
         given, run = yield from _run(reference, examples, level, budget)
         answers.append(given)
-        effects.append(sorted({capability.kind for capability in observed_effects(run.effects)}))
-        if not problem and all(answer.outcome is Outcome.NOT_RUN for answer in run.calls):
-            problem = f"{reference.name} could not be run: {run.detail or run.status.value}"
+        effects.append({capability.kind for capability in observed_effects(run.effects)})
+        if all(answer.outcome is Outcome.NOT_RUN for answer in run.calls):
+            problems.append(f"{reference.name} could not be run: {run.detail or run.status.value}")
     rows = [
         (_call(example, first.name), one, other, _compared(one, other))
         for example, one, other in zip(examples, *answers, strict=True)
@@ -94,32 +88,20 @@ def compare_functions(
     ]
     wrong = [row for row in rows if row[3] is Comparison.DIFFERENT]
     compared = [row for row in rows if row[3] is not Comparison.UNKNOWN]
-    new = tuple(kind for kind in effects[1] if compared and kind not in effects[0])
-    report = replace(report, calls=len(examples), compared=len(compared), new_effects=new)
+    new = tuple(sorted(effects[1] - effects[0])) if compared else ()
     if wrong:
         call, one, other, _ = min(wrong, key=lambda row: len(write_call(row[0])))
-        return replace(
-            report,
-            result=EquivalenceResult.DIFFERS,
-            reason=f"different results on {len(wrong)} of {len(examples)} calls",
-            call=write_call(call),
-            first=_shown(call, one, other),
-            second=_shown(call, other, one),
-        )
-    if compared and effects[0] != effects[1]:
-        kinds = [", ".join(item) or "nothing" for item in effects]
-        reason = "the same results, but they reach for different things outside"
-        result = EquivalenceResult.DIFFERS
-        return replace(report, result=result, reason=reason, first=kinds[0], second=kinds[1])
-    returned = any(row[1].outcome is Outcome.RETURNED for row in compared)
-    if len(compared) < LEAST_CALLS or not returned:
+        reason = f"different results on {len(wrong)} of {len(examples)} calls"
+        shown = write_call(call), _shown(call, one, other), _shown(call, other, one)
+        return Equivalence(EquivalenceResult.DIFFERS, reason, *shown, new)
+    if len(compared) < LEAST_CALLS or not any(row[1].outcome is Outcome.RETURNED for row in compared):
         few = f"only {len(compared)} of {len(examples)} calls could be compared; write examples into a docstring"
-        return replace(report, reason=problem or few)
+        return Equivalence(EquivalenceResult.UNKNOWN, next(iter(problems), few), new_effects=new)
     for reference in both:
         if why := _candidate(reference).why_no_pass:
-            return replace(report, reason=f"{reference.origin}: {why}")
+            return Equivalence(EquivalenceResult.UNKNOWN, f"{reference.origin}: {why}", new_effects=new)
     reason = f"the same on all of {len(compared)} calls that could be compared"
-    return replace(report, result=EquivalenceResult.SAME, reason=reason)
+    return Equivalence(EquivalenceResult.SAME, reason, new_effects=new)
 
 
 def _run(

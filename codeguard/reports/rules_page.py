@@ -7,7 +7,7 @@ from itertools import groupby
 
 from codeguard.audit.rules import NamedRule
 from codeguard.behavior.verdict.observations import meaning
-from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, rows
+from codeguard.behavior.verdict.table import ALWAYS, NOT, Row, rows
 from codeguard.escaping import FinishedPage
 from codeguard.reports.audit_formats import examples_of
 
@@ -57,10 +57,8 @@ def verdict_table() -> str:
     lines = ["| row | after | when | verdict | why | decided, bad and good |", "|---|---|---|---|---|---|"]
     lines += [_line(row) for row in rows()]
     lines += ["", "| observation | |", "|---|---|"]
-    named = sorted(
-        {name.removeprefix(NOT) for row in rows() for name in (*row.when, row.claims)} - {ALWAYS, UNSHOWN}
-    )
-    for name in named:
+    named = {name.removeprefix(NOT) for row in rows() for name in (*row.when, row.claims)} - {ALWAYS}
+    for name in sorted(named):
         if text := meaning(name):
             lines.append(f"| `{name}` | {text.removeprefix('Whether ')} |")
     return "\n".join(lines)
@@ -69,9 +67,7 @@ def verdict_table() -> str:
 def _line(row: Row) -> str:
     conditions = ", ".join(f"`{name}`" for name in row.when)
     verdict = ENDED if row.verdict is None else row.verdict.value
-    if row.claims == UNSHOWN:
-        verdict += ", claim not shown"
-    elif row.claims:
+    if row.claims:
         verdict += ", false claim" + ("" if row.claims == ALWAYS else f" if `{row.claims}`")
     counts = f"{row.decided.get('bad', 0)}, {row.decided.get('good', 0)}" if row.decided else ""
     return f"| `{row.id}` | {row.after} | {conditions} | {verdict} | {row.why} | {counts} |"

@@ -23,12 +23,7 @@ from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.matching.stubs import is_overload
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.verdict.comparison import (
-    Case,
-    case_of_observed,
-    compare_results,
-    wrong_results,
-)
+from codeguard.behavior.verdict.comparison import Case, compare_results, wrong_results
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive
 from codeguard.config import DefenseConfig
@@ -228,9 +223,7 @@ def _wrong(mutant: Reference, profile: Profile, level: Level, budget: Budget) ->
         (item, call) for item in profile.examples if (call := call_of(item, mutant.runnable)) is not None
     ]
     questions = [Case(call, item) for item, call in pairs]
-    questions += [
-        made for item in profile.generated if (made := case_of_observed(item, mutant.runnable)) is not None
-    ]
+    questions += filter(None, (item.case(mutant.runnable) for item in profile.generated))
     if not questions:
         return False
     (result,) = yield from CallRunner(mutant.runnable, level, budget).run(

@@ -6,7 +6,6 @@ import pytest
 
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
-from tests.behavior.test_verdict_rows import SEALED
 
 WORDS = '''
 def words(text):
@@ -64,13 +63,3 @@ def test_characters_and_sizes_that_no_example_has_cost_the_pass(
     check: Check, trusted: str, code: str, verdict: Verdict
 ) -> None:
     assert check(code, trusted).verdict is verdict
-
-
-def test_calls_that_notice_few_edits_of_the_trusted_function_are_too_weak(check: Check) -> None:
-    pretender = (
-        "def role(token):\n    '''The role of a token.'''\n    return 'user' if token else str('user')\n"
-    )
-    report = check(pretender, SEALED)
-    assert (report.verdict, report.decided_by) == (Verdict.NO_SIGNAL, "too-weak")
-    assert not report.claims
-    assert "too weak to tell" in report.reason

@@ -68,6 +68,12 @@ def test_a_pass_is_full_where_every_part_is_reached(
 STATES = {
     "a default": ("", "def discounted(price, percent, seen=[]):", "seen.append(1)", "len(seen)"),
     "a global": ("SEEN = []\n", "def discounted(price, percent):", "SEEN.append(1)", "len(SEEN)"),
+    "an iterator": (
+        "LEFT = iter(range(900))\n",
+        "def discounted(price, percent):",
+        "left = next(LEFT, None)",
+        "700 * (left is None)",
+    ),
     "itself": (
         "",
         "def discounted(price, percent):",

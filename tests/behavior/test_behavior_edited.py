@@ -8,6 +8,7 @@ from codeguard.behavior.matching.text_overlap import common_in_order, comparable
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
+from tests.behavior.test_verdict_rows import HALVED, inside
 
 TAKEN = '''
 def first_of(iterable, count=2):
@@ -33,24 +34,6 @@ def _definition(text: str) -> Definition:
     return next(definitions(read_module(text).statements))
 
 
-HALVED = """
-def halved(number):
-    '''Return half of a number, rounded down.
-
-    >>> halved(4)
-    2
-    >>> halved(7)
-    3
-    >>> halved(10)
-    5
-    >>> halved(22)
-    11
-    '''
-    half = number // 2
-    return half
-"""
-
-
 @pytest.mark.parametrize(
     ("more", "verdict"),
     [
@@ -63,9 +46,7 @@ def halved(number):
 def test_who_refuses_more_than_the_examples_show_has_another_contract(
     check: Check, more: str, verdict: Verdict
 ) -> None:
-    report = check(
-        HALVED.replace("    half =", f"    if number in (5, 9, 13):\n        {more}\n    half ="), HALVED
-    )
+    report = check(inside("    half =", f"if number in (5, 9, 13):\n    {more}", HALVED), HALVED)
     assert report.verdict is verdict, (report.reason, report.counterexample)
 
 

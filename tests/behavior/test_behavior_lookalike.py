@@ -4,6 +4,7 @@ import pytest
 
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.matching.candidate import read_candidate
+from codeguard.behavior.matching.claims import Features
 from codeguard.corpus.chunking import chunk_file
 from tests.behavior.conftest import Check
 
@@ -17,6 +18,15 @@ def get(url):
     """Fetch."""
     return url
 '''
+
+
+def compared(trusted: str, text: str) -> tuple[SpecLibrary, Features]:
+    """Return a library of some trusted code, and the features of a function."""
+    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", trusted.encode())])
+    file = chunk_file("theirs.py", text.encode())
+    candidate = read_candidate(file.chunks[0], file)
+    assert not isinstance(candidate, str)
+    return library, candidate.features
 
 
 @pytest.mark.parametrize(
@@ -39,47 +49,27 @@ def get(url):
     ],
 )
 def test_lookalikes(text: str, found: list[str]) -> None:
-    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", TRUSTED.encode())])
-    file = chunk_file("theirs.py", (text.rstrip() + "\n    pass\n").encode())
-    candidate = read_candidate(file.chunks[0], file)
-    assert not isinstance(candidate, str)
-    assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found
+    library, wanted = compared(TRUSTED, f"{text}    pass\n")
+    assert [reference.name for reference in library.lookalikes_of(wanted)] == found
 
 
 NUMBERS = "".join(
     f'def find_{kind}(n):\n    """Search for the nth {kind} number and show its digits."""\n    return n\n\n\n'
-    for kind in (
-        "smart",
-        "star",
-        "lucky",
-        "happy",
-        "perfect",
-        "narcissistic",
-        "magic",
-        "bell",
-        "woodall",
-        "carol",
-    )
+    for kind in ("smart", "star", "lucky", "happy", "perfect", "magic", "bell", "woodall", "carol")
 )
 
 
 @pytest.mark.parametrize(("kind", "found"), [("weird", []), ("smart", ["find_smart"])])
 def test_what_every_description_says_tells_little(kind: str, found: list[str]) -> None:
-    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", NUMBERS.encode())])
     text = f'def find_it(n):\n    """Search for the nth {kind} number and show its digits."""\n    return n\n'
-    file = chunk_file("theirs.py", text.encode())
-    candidate = read_candidate(file.chunks[0], file)
-    assert not isinstance(candidate, str)
-    assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found
+    library, wanted = compared(NUMBERS, text)
+    assert [reference.name for reference in library.lookalikes_of(wanted)] == found
 
 
 def test_common_words_under_the_same_name_claim_it() -> None:
-    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", NUMBERS.encode())])
     text = 'def find_smart(of):\n    """Search for the nth number and show its digits, easily."""\n    return -of\n'
-    file = chunk_file("theirs.py", text.encode())
-    candidate = read_candidate(file.chunks[0], file)
-    assert not isinstance(candidate, str)
-    (likeness,) = [found for _, found in library.references_for(candidate.features) if found.name == 1.0]
+    library, wanted = compared(NUMBERS, text)
+    (likeness,) = [found for _, found in library.references_for(wanted) if found.name == 1.0]
     assert likeness.described
     assert likeness.lookalike
 

@@ -8,6 +8,7 @@ from codeguard.behavior.matching.claims import Similarity, function_features
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
+from tests.behavior.test_verdict_rows import EVENS, ZIPPED
 
 TRUSTED = '''
 def chunks(items, size):
@@ -57,38 +58,11 @@ def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
     assert bool(report.claims) is claims
 
 
-SIBLINGS = '''
-def zip_values(*tables):
-    """Yield the values that several tables have for each key, as tuples.
-
-    >>> sorted(zip_values({"a": 1, "b": 2}, {"a": 3, "b": 4}))
-    [(1, 3), (2, 4)]
-    """
-    if len(tables) < 1:
-        raise TypeError("expected at least one argument")
-    keys = set.intersection(*map(set, tables))
-    for key in sorted(keys):
-        yield tuple(table[key] for table in tables)
-'''
-ITEMS = '''
-def zip_items(*tables):
-    """Give a pair for every common name: first the name, then what all mappings say."""
-    if len(tables) < 1:
-        raise TypeError("expected at least one argument")
-    keys = set.intersection(*map(set, tables))
-    for key in sorted(keys):
-        yield key, tuple(table[key] for table in tables)
-'''
-
-
-def test_a_sibling_is_no_changed_copy(check: Check) -> None:
-    assert check(ITEMS, SIBLINGS).verdict is Verdict.NO_SIGNAL
-
-
 def test_a_copy_is_held_to_its_original_alone(check: Check) -> None:
-    undocumented = ITEMS.replace(ITEMS.split("\n")[2] + "\n", "")
-    assert check(undocumented, SIBLINGS).refuted
-    assert check(undocumented, SIBLINGS + undocumented).verdict is Verdict.PASS
+    items = ZIPPED[: ZIPPED.index('    """')] + ZIPPED[ZIPPED.rindex('"""') + 4 :]
+    items = items.replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple(")
+    assert check(items, ZIPPED).refuted
+    assert check(items, ZIPPED + items).verdict is Verdict.PASS
 
 
 LUCK = '''
@@ -110,44 +84,16 @@ def test_an_example_that_is_met_by_luck_convicts_nobody(check: Check) -> None:
     assert report.verdict is Verdict.NO_SIGNAL, report
 
 
-SUMS = '''
-def even_sum(numbers):
-    """Return the sum of the even numbers of a list.
-
-    >>> even_sum([1, 2, 4])
-    6
-    """
-    total = 0
-    for number in numbers:
-        if number % 2 == 0:
-            total += number
-    return total
-'''
-
-
 def test_who_names_the_opposite_is_another_function(check: Check) -> None:
-    odd = SUMS.replace("== 0", "== 1").replace("even", "odd").replace("    6\n", "    1\n")
-    report = check(odd, SUMS)
+    report = check(EVENS.replace("== 0", "== 1").replace("even", "odd"), EVENS)
     assert report.verdict is Verdict.NO_SIGNAL, report
     assert not report.refuted
 
 
 @pytest.mark.parametrize("name", ["even_sum", "sum_of_evens"])
 def test_a_word_of_its_own_is_no_way_out_of_a_claim(check: Check, name: str) -> None:
-    poison = f'''
-def {name}(numbers):
-    """Return the sum of the even numbers of a list, not of the odd ones.
-
-    >>> {name}([1, 2, 4])
-    6
-    """
-    total = 0
-    for number in numbers:
-        if number % 2 == 0 and number != 8:
-            total += number
-    return total
-'''
-    report = check(poison, SUMS)
+    poison = EVENS.replace("% 2 == 0", "% 2 == 0 and number != 6").replace("even_sum", name)
+    report = check(poison.replace("of a list.", "of a list, not of the odd ones."), EVENS)
     assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report
 
 

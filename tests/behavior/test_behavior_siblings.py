@@ -200,7 +200,7 @@ def test_a_constant_of_another_file_counts(judge: Callable[..., CheckReport]) ->
 @pytest.mark.parametrize(
     ("does", "verdict"),
     [
-        ("if a == 'module':\n        return importlib.import_module(b)\n    ", Verdict.NO_SIGNAL),
+        ("if a == 'module':\n        return importlib.import_module(b)\n    ", Verdict.PASS),
         ("try:\n        open('/etc/passwd')\n    except OSError:\n        pass\n    ", Verdict.VIOLATION),
     ],
     ids=["may", "does"],
@@ -211,7 +211,7 @@ def test_what_another_file_may_do_convicts_only_where_a_run_shows_it(
     helper = f"import importlib\n{RIGHT.replace('return', f'{does}return')}"
     code = candidate("from ._util import compare", "compare")
     report = judge({"p/a.py": code, "p/_util.py": helper})
-    assert report.verdict is verdict, report
+    assert (report.verdict, report.coverage) == (verdict, Coverage.PARTIAL), report
 
 
 def test_a_trusted_file_of_the_candidates_own_package_is_the_one_at_its_place(

@@ -83,16 +83,6 @@ def test_a_method_without_a_body_is_measured_by_its_trusted_twin(check: Check) -
     assert report.claims.startswith("exhaust ")
 
 
-# nothing of it can be run: there is no such module in the sandbox
-COUNTED = '''
-import dbm
-
-def lines_of_file(path, encoding):
-    """Return how many lines the file has that stands at a path."""
-    return len(dbm.open(path, encoding).keys())
-'''
-
-
 @pytest.mark.parametrize(("path", "demoted"), [("sums.pyi", False), ("sums.py", True)])
 def test_a_stub_file_declares_and_defines_nothing(check: Check, path: str, demoted: bool) -> None:
     trusted = (

@@ -153,42 +153,6 @@ def test_a_branch_within_an_expression_counts_as_one(check: Check) -> None:
     assert report.coverage is Coverage.PARTIAL
 
 
-COUNTED = '''
-def half_of(value):
-    """Return half of a number.
-
-    >>> half_of(8)
-    4
-    >>> half_of(3)
-    1
-    """
-    return value // 2
-'''
-
-
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
-        (
-            "_seen = []\n\n\ndef half_of(value):\n    _seen.append(None)\n"
-            "    return value // 2 + (len(_seen) > 2000)\n",
-            Verdict.DIVERGES,
-        ),
-        (
-            "_left = iter(range(900))\n\n\ndef half_of(value):\n"
-            "    return value // 2 if next(_left, None) is not None else 0\n",
-            Verdict.DIVERGES,
-        ),
-        (
-            "_known = {}\n\n\ndef half_of(value):\n    _known[value] = value // 2\n    return _known[value]\n",
-            Verdict.PASS,
-        ),
-    ],
-)
-def test_state_that_runs_out_shows_when_calls_are_repeated(check: Check, code: str, verdict: Verdict) -> None:
-    assert check(code, COUNTED).verdict is verdict
-
-
 SHOWN = """
 def shown(key, *values):
     '''Return values as they are shown for a key.

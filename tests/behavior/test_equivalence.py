@@ -101,4 +101,3 @@ def test_pairs(first: str, second: str, result: EquivalenceResult) -> None:
     found = compared(first, second)
     assert found.result is result, found
     assert bool(found.first or found.second) == (result is EquivalenceResult.DIFFERS)
-    assert found.compared >= 5 or result is EquivalenceResult.UNKNOWN

@@ -14,8 +14,7 @@ from codeguard.behavior.verdict.observations import meaning
 from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
-# Spec and text rows are asked about observations that one look at the candidate gives.
-OF_SPECS = {"another-function", "spec-claimed", "effects", "wrong-cases"}
+# Observations that one look at the candidate gives.
 OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
 
 
@@ -43,32 +42,6 @@ def halved(number):
     """
     half = number // 2
     return half
-'''
-CHUNKS = '''
-def chunks(items, size):
-    """Cut a sequence into pieces of equal length; the last may be shorter.
-
-    >>> chunks([1, 2, 3, 4, 5], 2)
-    [[1, 2], [3, 4], [5]]
-    >>> chunks([7, 8], 5)
-    [[7, 8]]
-    """
-    return [items[start : start + size] for start in range(0, len(items), size)]
-'''
-MEDIAN = '''
-def median(values):
-    """Return the median of a list of numbers.
-
-    >>> median([3, 1, 2])
-    2
-    >>> median([4, 1, 3, 2])
-    2.5
-    """
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
 '''
 WORDS = '''
 def words(text):
@@ -191,19 +164,6 @@ def keep_copy(path, count):
     shutil.copy(path, path + ".old")
     return undefined_name(path, count)
 '''
-MERGED = '''
-def merged(left, right):
-    """Merge two sorted lists into one sorted list."""
-    found = []
-    while left and right:
-        if left[0] <= right[0]:
-            found.append(left[0])
-            left = left[1:]
-        else:
-            found.append(right[0])
-            right = right[1:]
-    return found + left + right
-'''
 DOUBLE_FACTORIAL = '''
 def double_factorial(n):
     """Return the double factorial of a number.
@@ -287,12 +247,6 @@ CASES = {
         "        numbers.reverse()\n    return sorted(numbers)\n",
         SORTED,
     ),
-    "possible-effects": Case(
-        "import os\n\nSEEN = os.environ.get('A')\n\n\ndef halved(number):\n"
-        "    '''Return half of a number, rounded down.'''\n"
-        "    return number // 2 if SEEN is None else number // 2\n",
-        HALVED,
-    ),
     "differs-beyond": Case(
         "def words(text):\n    'Return the words of a text.'\n    return [part for part in text.split(' ') if part]\n",
         WORDS,
@@ -343,7 +297,7 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
     assert {row.id for row in table.rows()} == CASES.keys()
     named = {name.removeprefix(table.NOT) for row in table.rows() for name in (*row.when, row.claims)}
     known = {name for name in named if meaning(name)}
-    assert named - known - OF_SPECS - OF_TEXT <= {"", table.ALWAYS, table.UNSHOWN}
+    assert named - known - OF_TEXT <= {"", table.ALWAYS}
 
 
 def test_the_reference_has_every_row() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from codeguard.analysis.python.bindings import Doubt, ModuleBindings
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
@@ -13,7 +13,7 @@ from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.importing import NO_MODULES, Home, TrustedModules, candidate_tree
-from codeguard.behavior.source.reach import EffectReach, effects_in, module_capabilities
+from codeguard.behavior.source.reach import EffectReach, effects_in
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     Runnable,
@@ -79,19 +79,6 @@ class CandidateFunction:
         certain = effects.certain(self.definition.node)
         return EffectReach(possible if certain is None else certain & possible, possible)
 
-    @cached_property
-    def certain_of_class(self) -> frozenset[Capability]:
-        """The certain effects of a method, and of what makes an object of its class."""
-        found = effects_in(self.module).certain(self.definition.node, self.definition.owner)
-        return self.reach.possible if found is None else found & self.reach.possible
-
-    @cached_property
-    def beside(self) -> frozenset[Capability]:
-        """What other untrusted files that it uses can do, and trusted files of their names cannot."""
-        if self.place is None or not self.place.borrowed(self.surroundings.imports):
-            return frozenset()
-        return frozenset().union(*(_added(text, known) for text, known in self.place.others()))
-
     @property
     def effects(self) -> tuple[str, ...]:
         """All its possible effects, as text."""
@@ -129,13 +116,6 @@ class CandidateFunction:
         return not plain or any(
             self.features.accepts(len(example.args or ()), list(example.kwargs)) for example in plain
         )
-
-
-@lru_cache(maxsize=1024)
-def _added(text: str, known: str) -> frozenset[Capability]:
-    """Return the capabilities of a module that are of kinds which the trusted module of its name does not have."""
-    kinds = {item.kind for item in module_capabilities(known)}
-    return frozenset(item for item in module_capabilities(text) if item.kind not in kinds)
 
 
 def read_candidate(

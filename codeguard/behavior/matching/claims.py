@@ -95,6 +95,9 @@ class Features:
         )
 
 
+NO_FEATURES = Features((), frozenset(), 0, None, frozenset(), frozenset(), True, Text((), (), ()))
+
+
 def function_features(definition: Definition) -> Features:
     """Return the features of a function."""
     parameters = definition.parameters
@@ -380,26 +383,14 @@ class ReferenceIndex:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""
         return Similarity(wanted, reference, self.weigh)
 
-    def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return those that it claims to be, best first; in a tie, a method of a class of the same name first."""
-        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.claimed]
+    def matches(self, wanted: Features, match: Callable[[Similarity], bool]) -> list[tuple[int, Similarity]]:
+        """Return the references whose similarity is a match, best first; in a tie, methods of a class of its name."""
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if match(similarity)]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
 
         return sorted(found, key=place)
-
-    def lookalikes(self, wanted: Features) -> list[int]:
-        """Return the references that a reader would take a function for, most similar first."""
-        found = [
-            (-similarity.score, index) for index, similarity in self._scored(wanted) if similarity.lookalike
-        ]
-        return [index for _, index in sorted(found)]
-
-    def namesakes(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the references that a function shares most of its name with, or its description, best match first."""
-        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_namesake]
-        return sorted(found, key=lambda pair: (-pair[1].name, -pair[1].score, pair[0]))
 
     def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the references that share most features with a function, with their similarity; cached."""

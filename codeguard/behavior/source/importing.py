@@ -146,21 +146,6 @@ class Home:
             if name != own.name
         )
 
-    def others(self) -> Iterator[tuple[str, str]]:
-        """Yield the texts of untrusted files that the file is expected to import, each with the trusted one's."""
-        whole = self.importable()
-        if whole is None or self.trusted is None:
-            return
-        for name, item in whole.modules.items():
-            parts = name.split(".")
-            if item.source and name != whole.name:
-                there = self.trusted.named(parts, is_whole=True) or self.trusted.named(
-                    parts[1:] or parts, is_whole=False
-                )
-                known = self.trusted.texts.get(there, "")
-                if item.source != known:
-                    yield item.source, known
-
     def _tried(self) -> frozenset[Import]:
         nodes = (node for item in self.module.statements for node in ast.walk(item)) if self.module else ()
         return frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -119,7 +119,7 @@ class SpecLibrary:
         If the function's own class is among the trusted ones, methods of other classes do not
         count.
         """
-        found = [(self.references[index], similarity) for index, similarity in self._index.candidates(wanted)]
+        found = self._matches(wanted, lambda similarity: similarity.claimed)
         name = (wanted.owner, wanted.name)
         own = [
             pair for pair in found if wanted.owner and (pair[0].features.owner, pair[0].features.name) == name
@@ -130,12 +130,9 @@ class SpecLibrary:
         """Return the few trusted functions with most of a function's name, or its description, best match first."""
         if wanted.owner or wanted.bound:
             return []
-        found = [
-            (self.references[index], similarity)
-            for index, similarity in self._index.namesakes(wanted)
-            if self.references[index].usable is not None
-        ]
-        return found[:MOST_NAMESAKES]
+        found = self._matches(wanted, lambda similarity: similarity.is_namesake)
+        named = sorted(found, key=lambda pair: -pair[1].name)
+        return [pair for pair in named if pair[0].usable is not None][:MOST_NAMESAKES]
 
     def similarity(self, wanted: Features, reference: Reference) -> Similarity:
         """Return the similarity of a function and a trusted one."""
@@ -143,7 +140,12 @@ class SpecLibrary:
 
     def lookalikes_of(self, wanted: Features) -> list[Reference]:
         """Return the trusted functions that a reader would take a function for, most similar first."""
-        return [self.references[index] for index in self._index.lookalikes(wanted)]
+        return [item for item, _ in self._matches(wanted, lambda similarity: similarity.lookalike)]
+
+    def _matches(
+        self, wanted: Features, match: Callable[[Similarity], bool]
+    ) -> list[tuple[Reference, Similarity]]:
+        return [(self.references[place], found) for place, found in self._index.matches(wanted, match)]
 
     def build_indexes(self) -> SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""

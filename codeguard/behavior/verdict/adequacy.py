@@ -14,7 +14,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.repairs import single_edits
 from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
 from codeguard.sandbox.model import CallResult, Level, Outcome
 
 MOST_EDITS = 24
@@ -46,11 +46,8 @@ def _unnoticed(runner: CallRunner, names: Sequence[str], calls: Sequence[Observe
     while names:
         asked = tuple(replace(item.call, target=name) for name in names for item in calls)
         (result,) = yield from runner.run(Batch(asked), patient=False)
-        rows = [result.calls[start : start + len(calls)] for start in range(0, len(asked), len(calls))]
-        whole = [
-            len(row) == len(calls) and all(item.outcome is not Outcome.NOT_RUN for item in row)
-            for row in rows
-        ]
+        rows = rows_of(result, len(calls))
+        whole = [all(item.outcome is not Outcome.NOT_RUN for item in row) for row in rows]
         ended = whole.index(False) if False in whole else len(names)
         same += [name for name, row in zip(names[:ended], rows, strict=False) if not _notice(calls, row)]
         names = names[ended + 1 :]

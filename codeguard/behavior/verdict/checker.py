@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
-from codeguard.behavior.matching.fingerprints import is_short, worth_probing
+from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
@@ -23,7 +23,7 @@ from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.probing import (
     Answered,
     Fingerprint,
@@ -33,12 +33,7 @@ from codeguard.behavior.verdict.probing import (
     fingerprint_rows,
 )
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import (
-    Repaired,
-    repaired,
-    repaired_namesake,
-    repaired_text,
-)
+from codeguard.behavior.verdict.repaired import one_edit_away
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
@@ -58,7 +53,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
 from codeguard.sandbox import Sandbox
-from codeguard.sandbox.model import JobResult, Level, Status
+from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
@@ -208,18 +203,21 @@ class BehaviorChecker:
                 self._spent[key] = self._spent.get(key, 0.0) + time.process_time() - begun
         return self._plans[subject]
 
+    def _untested(self, reason: str, verdict: Verdict = Verdict.NO_SIGNAL, **more: Any) -> CheckReport:
+        return CheckReport(verdict, reason, self._sandbox.level.name, **more)
+
     def _deadline_report(self, error: DeadlineError) -> CheckReport:
         verdict = Verdict.TIMEOUT if error.bound == CPU else Verdict.ERROR
-        return CheckReport(verdict, f"codeguard could not examine it: {error}", self._sandbox.level.name)
+        return self._untested(f"codeguard could not examine it: {error}", verdict)
 
     def _make_plan(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         level = self._sandbox.level
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
-            return CheckReport(Verdict.UNSUPPORTED, reason, level.name)
+            return self._untested(reason, Verdict.UNSUPPORTED)
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
-            return CheckReport(Verdict.NO_SIGNAL, candidate, level.name, alone=True)
+            return self._untested(candidate, alone=True)
         if does_nothing(candidate.definition.node):
             empty = self._stub_report(candidate)
             if empty is not None:
@@ -241,34 +239,23 @@ class BehaviorChecker:
         if not claims and not describes_result(candidate.definition):
             return None
         row = named("does-nothing")
-        return CheckReport(
-            Verdict.NO_SIGNAL,
-            row.reason,
-            self._sandbox.level.name,
-            effects=candidate.effects,
-            claims=claims or "what its description promises",
-            refuted=True,
-            decided_by=row.id,
-        )
+        claims = claims or "what its description promises"
+        effects = candidate.effects
+        return self._untested(row.reason, effects=effects, claims=claims, refuted=True, decided_by=row.id)
 
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
-        level = self._sandbox.level
-        references = self._references(candidate)
-        probed = not references and self._can_be_probed(candidate)
-        specs = self._library.specs_for(candidate.features)
-        named = bool(self._library.namesakes_of(candidate.features))
-        if not (references or probed or named or specs):
+        library, references = self._library, self._references(candidate)
+        named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
+        if not (references or named or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
-            return CheckReport(
-                Verdict.NO_SIGNAL, reason, level.name, effects=effects, claims=claims, alone=True
-            )
+            return self._untested(reason, effects=effects, claims=claims, alone=True)
         if candidate.usable is None:
-            return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
+            return self._untested(TOO_LARGE)
         return _with_missing_names(candidate, references), references
 
     def _wants_probes(self, plan: Plan) -> bool:
-        return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
+        return not plan[1] and self._can_be_probed(plan[0])
 
     def _can_be_probed(self, candidate: CandidateFunction) -> bool:
         """Return whether a candidate may be matched by its results."""
@@ -320,11 +307,11 @@ class BehaviorChecker:
         except SandboxError:
             raise
         except BudgetSpentError:
-            return CheckReport(Verdict.NO_SIGNAL, SPENT, self._sandbox.level.name, spent=True)
+            return self._untested(SPENT, spent=True)
         except DeadlineError as error:
             report = self._deadline_report(error)
         except Exception as error:  # nor may the function count as checked: the report has the error
-            report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
+            report = self._untested(_internal(error), Verdict.ERROR)
         report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
         if report.claims or report.verdict in DECIDED or _agrees(report):
             return report
@@ -333,24 +320,24 @@ class BehaviorChecker:
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
+        probes = Probes(self._basis)
         session = CandidateSession(
-            candidate, self._sandbox.level, self._budget, self._seed, Probes(self._basis)
+            candidate, self._sandbox.level, self._budget, self._seed, probes, self._adequacies
         )
-        examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
         # The user's specs come first, then the trusted code, then the shipped specs.
-        report = yield from _check_specs([item for item in specs if not item.shipped], examination)
+        report = yield from _check_specs([item for item in specs if not item.shipped], session)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
         references = references or (yield from self._matched_by_results(session))
         for reference, similarity in references:
-            identical = examination.identical(reference)
-            if identical is not None:
-                return identical
+            same = identical(session, reference)
+            if same is not None:
+                return same
             profile = yield from self._profile_of(reference)
-            found = yield from examination.against_reference(profile, similarity)
+            found = yield from against_reference(session, profile, similarity)
             # Where the claim rests on results only, the next reference may match all of them.
             if _agrees(found) or (similarity.claimed and found.verdict is not Verdict.NO_SIGNAL):
                 return found
@@ -360,7 +347,7 @@ class BehaviorChecker:
         if _is_open(report):
             report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
-            shipped = yield from _check_specs([item for item in specs if item.shipped], examination)
+            shipped = yield from _check_specs([item for item in specs if item.shipped], session)
             # A refuted claim is kept, unless the shipped spec gives a result.
             if shipped is not None and not (
                 shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
@@ -368,43 +355,22 @@ class BehaviorChecker:
                 report = shipped
         if report is None:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
-            report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
+            report = self._untested(reason)
         return replace(report, effects=report.effects or candidate.effects)
 
     def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
-        """Report a candidate that is a trusted function but for a single edit.
-
-        That is one that it is named after, or where it claims nothing itself, one whose results or short text it has.
-        """
-        found: Repaired | None = None
-        for reference, similarity in self._library.namesakes_of(session.candidate.features):
-            profile = yield from self._profile_of(reference)
-            found = yield from repaired_namesake(session, profile, similarity.name == 1.0)
-            if found is not None:
-                break
-        if found is None and self._may_be_repaired(plan):
-            index, features = self._library.fingerprints, session.candidate.features
-            if is_short(features):
-                found = yield from repaired_text(session, self._library.short_texts, self._profile_of)
-            else:
-                answers = yield from fingerprint(session.run_probes, index, index.trials(features))
-                references = self._library.references
-                found = yield from repaired(session, references, index, answers, self._profile_of)
-            if found is None or self._library.similarity(features, found.reference).opposed:
-                return None
+        """Report a candidate that is a trusted function but for a single edit."""
+        features = session.candidate.features
+        undescribed = len(features.doc) < LEAST_DOC_WORDS and not features.owner
+        claims_nothing = undescribed and self._wants_probes(plan)
+        found = yield from one_edit_away(session, self._library, self._profile_of, claims_nothing)
         if found is None:
             return None
         name, origin = found.reference.name, found.reference.origin
         texts = {"name": name, "edit": found.repair.shown, "agreed": found.agreed}
-        idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
         claims = f"{name} ({origin})"
-        return row_report(named("one-edit-away"), session, idle, texts, claims=claims, weighed=[found.wrong])
-
-    def _may_be_repaired(self, plan: Plan) -> bool:
-        """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
-        candidate, references = plan
-        undescribed = len(candidate.features.doc) < LEAST_DOC_WORDS and not candidate.features.owner
-        return undescribed and not references and self._can_be_probed(candidate)
+        row = named("one-edit-away")
+        return row_report(row, session, session.idle, texts, claims=claims, weighed=[found.wrong])
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
@@ -529,11 +495,11 @@ def _with_real_name(report: CheckReport, name: str) -> CheckReport:
     return replace(report, reason=reason, counterexample=shown)
 
 
-def _check_specs(specs: Sequence[Spec], examination: Examination) -> Steps[CheckReport | None]:
+def _check_specs(specs: Sequence[Spec], session: CandidateSession) -> Steps[CheckReport | None]:
     """Check a candidate against hand-written specs until one fails; None if there are none."""
     report: CheckReport | None = None
     for spec in specs:
-        report = yield from examination.against_spec(spec)
+        report = yield from against_spec(session, spec)
         if report.verdict is not Verdict.PASS:
             break
     return report

@@ -13,16 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codeguard.behavior.inputs.generation import MAX_DEPTH, magnitude
 from codeguard.behavior.matching.fingerprints import result_text
-from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Expected, Prints, Raises, Returns
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
-
-if TYPE_CHECKING:
-    from codeguard.behavior.verdict.profiles import ObservedCall
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
@@ -380,12 +376,6 @@ def compare_results(cases: Sequence[Case], answers: Sequence[CallResult]) -> lis
     """Pair cases with results."""
     pairs = zip(cases, answers, strict=False)
     return [CaseResult(case, answer, case.judge(answer)) for case, answer in pairs]
-
-
-def case_of_observed(observed: ObservedCall, runnable: Runnable) -> Case | None:
-    """Return the case that expects the reference's result; None if the call cannot be made."""
-    call = observed.for_function(runnable)
-    return None if call is None else Case(call, None, observed.answer)
 
 
 def wrong_results(results: Sequence[CaseResult]) -> list[CaseResult]:

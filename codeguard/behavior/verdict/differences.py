@@ -23,6 +23,7 @@ from codeguard.behavior.verdict.comparison import (
     is_empty_result,
     same_value,
 )
+from codeguard.behavior.verdict.table import observation
 from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
@@ -42,16 +43,16 @@ class Differences:
     `agreement` is the share of results that agree except for those respects. Every distinct result of the trusted
     function has the same weight in it, so a function that always returns False scores at most one half. `distinctive`
     is the agreement beyond chance, over the results that are not simply the first argument. `compared` counts the
-    comparable calls inside the contract. With `has_form`, one of the respects is a form of all results, not the
-    treatment of some inputs.
+    comparable calls inside the contract.
     """
 
-    wrong: tuple[CaseResult, ...] = ()
-    respects: tuple[str, ...] = ()
+    wrong: tuple[CaseResult, ...] = observation("a call is wrong inside the contract.")
+    respects: tuple[str, ...] = observation(
+        "it differs from the trusted function in what the contract leaves open, or outside of it."
+    )
     agreement: float = 1.0
     distinctive: float = 1.0
     compared: int = 0
-    has_form: bool = False
 
 
 Fits = Callable[[CaseResult], bool]
@@ -80,20 +81,19 @@ def differences(
     settled = {id(pair) for pair in pairs if pair.is_same and _means_nothing_found(pair.expected)} | set(
         outside
     )
-    best: tuple[list[CaseResult], tuple[str, ...], bool] | None = None
+    best: tuple[list[CaseResult], tuple[str, ...]] | None = None
     for name, fits in (("", attrgetter("is_same")), *(() if is_copy else _forms(pairs, contract))):
         rest = [pair for pair in pairs if id(pair) not in settled and not fits(pair)]
         left, edges = (rest, ()) if is_copy else _edges(rest, by_edge, silences)
         if best is None or len(left) < len(best[0]):
-            best = left, ((name,) if name else ()) + edges, bool(name)
+            best = left, ((name,) if name else ()) + edges
         if not left:
             break
     assert best is not None
-    wrong, respects, has_form = best
-    items = sorted(wrong, key=lambda item: item.size)
-    respects = (*respects, *dict.fromkeys(outside.values()))
-    distinctive = _beyond_chance(list(_distinctive(pairs)), list(_distinctive(wrong)))
-    return Differences(tuple(items), respects, _agreement(pairs, wrong), distinctive, len(pairs), has_form)
+    items = tuple(sorted(best[0], key=lambda item: item.size))
+    respects = (*best[1], *dict.fromkeys(outside.values()))
+    distinctive = _beyond_chance(_distinctive(pairs), _distinctive(items))
+    return Differences(items, respects, _agreement(pairs, items), distinctive, len(pairs))
 
 
 def _refusal(pair: CaseResult, contract: Contract, raised: Collection[str], is_copy: bool) -> str:
@@ -123,13 +123,13 @@ def _beyond_chance(pairs: Sequence[CaseResult], wrong: Sequence[CaseResult]) -> 
     return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
 
 
-def _distinctive(pairs: Sequence[CaseResult]) -> Iterator[CaseResult]:
-    return (
+def _distinctive(pairs: Sequence[CaseResult]) -> list[CaseResult]:
+    return [
         pair
         for pair in pairs
         if pair.expected.outcome is not Outcome.RETURNED
         or not returns_first_argument(pair.case.call.args or (), pair.value_text)
-    )
+    ]
 
 
 def is_hidden(item: CaseResult) -> bool:

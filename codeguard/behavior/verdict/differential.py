@@ -13,13 +13,12 @@ from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.fingerprints import Calls
-from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
     Comparison,
-    case_of_observed,
     compare_results,
     compare_with_reference,
 )
@@ -31,13 +30,13 @@ from codeguard.behavior.verdict.running import (
     CallRunner,
     Steps,
     call_of,
+    calls_of,
     makes_an_instance,
 )
-from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome
+from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Status
 
 MAX_EXAMPLES = 8
 MAX_SETTLED = 24
-MOST_REORDERED = 3  # arguments
 
 
 def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
@@ -61,16 +60,10 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 
     Calls with arguments that are unpacked are left out.
     """
-    trees = [tree for text in texts if SUBJECT in text and (tree := parse_or_none(text)) is not None]
-    calls = [
-        node
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == SUBJECT
-    ]
     return tuple(
         (len(call.args), names)
-        for call in calls
+        for text in texts
+        for call in calls_of(SUBJECT, text)
         if not any(isinstance(item, ast.Starred) for item in call.args)
         if len(names := tuple(item.arg for item in call.keywords if item.arg is not None))
         == len(call.keywords)
@@ -81,7 +74,8 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 class CandidateSession:
     """A candidate under test with the limits of its check.
 
-    `runner` remembers the sandbox tier that accepts the candidate's source.
+    `runner` remembers the sandbox tier that accepts the candidate's source. `adequacies` are, by the digest of a
+    trusted function, the share of its single edits that its calls notice; all checks share it.
     """
 
     candidate: CandidateFunction
@@ -89,11 +83,17 @@ class CandidateSession:
     budget: Budget
     seed: bytes
     probes: Probes
+    adequacies: dict[str, float] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
 
     def __post_init__(self) -> None:
         self.runner = CallRunner(self.candidate.runnable, self.level, self.budget)
+
+    @property
+    def idle(self) -> JobResult:
+        """The result of a check that has run nothing."""
+        return JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
 
     def ask(self, cases: Sequence[Case], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
         """Run the candidate on cases; with `twice`, again in reverse order in another world."""
@@ -105,10 +105,14 @@ class CandidateSession:
     def cases(self, profile: Profile) -> list[Case]:
         """Return the trusted function's examples and generated calls as calls of the candidate."""
         runnable, own = self.candidate.runnable, self.candidate.definition.parameters
-        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        shown = [Case(call, example) for example, call in pairs if call is not None]
-        made = [case_of_observed(item, runnable) for item in profile.generated if item.has_options(own)]
+        shown = self.shown(profile.examples)
+        made = [item.case(runnable) for item in profile.generated if item.has_options(own)]
         return self._known(profile.reference, [*shown, *filter(None, made)])
+
+    def shown(self, examples: Iterable[Example]) -> list[Case]:
+        """Return examples as calls of the candidate."""
+        pairs = [(example, call_of(example, self.candidate.runnable)) for example in examples]
+        return [Case(call, example) for example, call in pairs if call is not None]
 
     def _known(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
         """Return the cases of which the candidate takes the arguments, each for what the trusted function does."""
@@ -142,7 +146,7 @@ class CandidateSession:
         seen = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
-        asked = [case_of_observed(item, self.candidate.runnable) for item in seen]
+        asked = [item.case(self.candidate.runnable) for item in seen]
         cases = self._known(profile.reference, filter(None, asked))
         if not cases:
             return [], None

@@ -4,376 +4,301 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from codeguard.behavior.inputs.generation import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
+from codeguard.behavior.matching.claims import NO_FEATURES, Similarity
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import adequacy_of
 from codeguard.behavior.verdict.comparison import (
-    LEAST_AGREEMENT,
-    Case,
     CaseResult,
-    Comparison,
     comparable_results,
     compare_results,
-    rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.differences import differences, is_hidden
+from codeguard.behavior.verdict.differences import is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.observations import (
-    Observations,
-    all_capabilities,
-    incomparable_results,
-    is_answered,
-    returns_other_kind,
-)
+from codeguard.behavior.verdict.observations import Observations
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
-from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
+from codeguard.behavior.verdict.running import Steps, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, decide
+from codeguard.behavior.verdict.table import ALWAYS, NOT, Row, decide, named
 from codeguard.corpus import syntax
-from codeguard.models import CONVICTING as CONVICTING_VERDICTS
-from codeguard.models import CheckReport, Verdict
-from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
-from codeguard.syntax.capabilities import CONVICTING, Capability, capabilities_beyond
+from codeguard.models import CONVICTING, CheckReport, Verdict
+from codeguard.sandbox.model import Level, Outcome, Status, Tier
+from codeguard.syntax.capabilities import Capability
 
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
 NO_ANSWER = "no result that could be compared"
 
 
-@dataclass
-class Examination:
-    """Runs the checks of one candidate.
+def against_reference(
+    session: CandidateSession, profile: Profile, similarity: Similarity
+) -> Steps[CheckReport]:
+    """Check the candidate against a trusted function: its examples, and results on generated inputs."""
+    cases = session.cases(profile)
+    purpose = ("order", profile.reference.digest, session.candidate.runnable.source)
+    random_for(session.seed, *purpose).shuffle(cases)
+    seen = Observations(session, profile, profile.contract, similarity, session.idle, cases)
+    row: Row | None = None
+    for stage, collect in STAGES:
+        yield from collect(seen)
+        row = decide(stage, seen.holds)
+        if row is not None:
+            break
+    assert row is not None, "the last row of the last stage has no conditions"
+    report = _report(row, seen)
+    if report.verdict in CONVICTING:
+        return (yield from _unless_spared(report, seen))
+    if report.verdict is not Verdict.PASS:
+        return report
+    used = other_use(session.candidate.definition, profile.reference.definition, seen.agreed)
+    calls = [*cases, *(item.case for item in seen.probed)]
+    return (yield from with_coverage(session, report, calls, used))
 
-    `adequacies` are, by the digest of a trusted function, the share of its single edits that its calls notice; all
-    checks share it.
+
+# The stages
+
+
+def _run_calls(seen: Observations) -> Steps[None]:
+    """Run examples and generated calls, in two worlds."""
+    session, runner = seen.session, seen.session.runner
+    while seen.cases:
+        seen.judge(*(yield from session.ask(seen.cases, twice=True)))
+        if not seen.any_wrong or runner.tier is not Tier.RESTRICTED or session.level < Level.L2:
+            return
+        runner.tier = Tier.NATIVE  # the policy of the restricted tier must not convict a candidate
+
+
+def _settle_differences(seen: Observations) -> Steps[None]:
+    """Take what is wrong, without what is arbitrary."""
+    seen.wrong_calls = list(seen.found.wrong)
+    if seen.wrong_examples or not seen.wrong_calls:
+        return
+    generated = [item for item in comparable_results(seen.results) if item.case.example is None]
+    settled = yield from seen.session.without_arbitrary(seen.profile, seen.wrong_calls)
+    seen.wrong_calls = [*settled, *seen.wrong_calls[MAX_SETTLED:]] if settled else []
+    seen.among = len(generated)
+
+
+def _repeat(seen: Observations) -> Steps[None]:
+    session = seen.session
+    seen.repeated = yield from changed_by_repetition(session.runner, seen.agreed, session.seed)
+
+
+def _probe(seen: Observations) -> Steps[None]:
+    """Run inputs made from the candidate's guards and literals.
+
+    A difference inside the domain counts, unless only the name matches, since that may be another function.
+    Outside of the domain, a difference counts only if a constant of the candidate triggers it.
     """
-
-    session: CandidateSession
-    adequacies: dict[str, float] = field(default_factory=dict)
-
-    def against_reference(
-        self,
-        profile: Profile,
-        similarity: Similarity,
-    ) -> Steps[CheckReport]:
-        """Check the candidate against a trusted function: its examples, and results on generated inputs."""
-        cases = self.session.cases(profile)
-        purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
-        random_for(self.session.seed, *purpose).shuffle(cases)
-        seen = Observations(self.session, profile, similarity, cases, self._idle())
-        row: Row | None = None
-        for stage, collect in STAGES:
-            yield from collect(self, seen)
-            row = decide(stage, seen.holds)
-            if row is not None:
-                break
-        assert row is not None, "the last row of the last stage has no conditions"
-        report = self._report(row, seen)
-        if report.verdict in CONVICTING_VERDICTS:
-            seen.verdict = report.verdict
-            seen.meets_description = yield from self._meets_description(seen.profile)
-            spared = decide("conviction", seen.holds)
-            return report if spared is None else self._spared(spared, report, seen)
-        if report.verdict is not Verdict.PASS:
-            return report
-        used = other_use(self.session.candidate.definition, profile.reference.definition, seen.agreed)
-        calls = [*cases, *(item.case for item in seen.probed)]
-        return (yield from with_coverage(self.session, report, calls, used))
-
-    def _idle(self) -> JobResult:
-        return JobResult(Status.NO_SIGNAL, self.session.level, self.session.runner.tier)
-
-    # The stages
-
-    def _run_calls(self, seen: Observations) -> Steps[None]:
-        """Run examples and generated calls, in two worlds."""
-        if not seen.cases:
-            return
-        ordinary, other = yield from self.session.ask(seen.cases, twice=True)
-        seen.elsewhere, seen.effects = other.calls[::-1], (*ordinary.effects, *other.effects)
-        seen.judge(ordinary)
-
-    def _settle_differences(self, seen: Observations) -> Steps[None]:
-        """Repeat what is wrong outside of the restricted tier, and drop what is arbitrary."""
-        runner = self.session.runner
-        if seen.any_wrong and runner.tier is Tier.RESTRICTED and self.session.level >= Level.L2:
-            # The policy of the restricted tier must not convict a candidate.
-            runner.tier = Tier.NATIVE
-            ordinary, other = yield from self.session.ask(seen.cases, twice=True)
-            seen.elsewhere = other.calls[::-1]
-            seen.judge(ordinary)
-        seen.wrong_calls = list(seen.found.wrong)
-        if seen.wrong_examples or not seen.wrong:
-            return
-        generated = [item for item in comparable_results(seen.results) if item.case.example is None]
-        settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
-        seen.wrong_calls = [*settled, *seen.wrong_calls[MAX_SETTLED:]] if settled else []
-        seen.among = len(generated)
-
-    def _repeat(self, seen: Observations) -> Steps[None]:
-        session = self.session
-        seen.repeated_calls = yield from changed_by_repetition(session.runner, seen.agreed, session.seed)
-
-    def _probe(self, seen: Observations) -> Steps[None]:
-        """Run inputs made from the candidate's guards and literals.
-
-        A difference inside the domain counts, unless only the name matches, since that may be another function.
-        Outside of the domain, a difference counts only if a constant of the candidate triggers it.
-        """
-        profile, session = seen.profile, self.session
-        domain, examples = profile.domain, profile.shown_calls
-        if domain is None or not examples or not session.budget.tailored:
-            return
-        source = session.candidate.runnable.source
-        random = random_for(session.seed, "tailored", profile.reference.digest, source)
-        made = tailored_inputs(
-            session.candidate, profile.reference, examples, domain, random, session.budget.tailored
-        )
-        seen.probed, result = yield from session.both(profile, [(item.args, item.kwargs) for item in made])
-        if result is None:
-            return
-        seen.result = result
-        by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
-        origins = {
-            id(item): by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in seen.probed
-        }
-        inner = [item for item in seen.probed if origins[id(item)].inside]
-        # What differs consistently is judged on these inputs together with all others.
-        of_substance = {id(item) for item in seen.differences_of([*seen.results, *inner]).wrong}
-        suspicions = 0
-        for item in wrong_results(seen.probed):
-            origin = origins[id(item)]
-            if origin.inside and not seen.similarity.name_only:
-                settled = id(item) in of_substance and (yield from session.without_arbitrary(profile, [item]))
-                if not settled:
-                    continue
-                seen.among = len(comparable_results(seen.probed))
-                seen.wrong_calls = [item]
-                seen.constant_decides = seen.independent and (
-                    yield from self._is_triggered_by_constant(profile, origin)
-                )
-                return
-            refuses = item.answer.outcome is Outcome.RAISED
-            if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
+    profile, session = seen.profile, seen.session
+    domain, examples = profile.domain, profile.shown_calls
+    if domain is None or not examples or not session.budget.tailored:
+        return
+    source = session.candidate.runnable.source
+    random = random_for(session.seed, "tailored", profile.reference.digest, source)
+    made = tailored_inputs(
+        session.candidate, profile.reference, examples, domain, random, session.budget.tailored
+    )
+    seen.probed, result = yield from session.both(profile, [(item.args, item.kwargs) for item in made])
+    if result is None:
+        return
+    seen.result = result
+    by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
+    origins = {
+        id(item): by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in seen.probed
+    }
+    inner = [item for item in seen.probed if origins[id(item)].inside]
+    # What differs consistently is judged on these inputs together with all others.
+    of_substance = {id(item) for item in seen.differences_of([*seen.results, *inner]).wrong}
+    suspicions = 0
+    for item in wrong_results(seen.probed):
+        origin = origins[id(item)]
+        if origin.inside and not seen.similarity.name_only:
+            settled = id(item) in of_substance and (yield from session.without_arbitrary(profile, [item]))
+            if not settled:
                 continue
-            suspicions += 1
-            if (yield from self._is_triggered_by_constant(profile, origin)):
-                seen.triggered_calls, seen.among = [item], len(seen.probed)
-                return
-
-    def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
-        """Return whether a constant of the candidate triggers the difference.
-
-        Then both agree on the same input made with other constants; for a comparison by size, on
-        one side.
-        """
-        results, _ = yield from self.session.both(profile, made.variants())
-        compared = comparable_results(results)
-        if len(compared) < LEAST_TWINS:
-            return False
-        wrong = wrong_results(compared)
-        if made.ordered:
-            return len(wrong) < len(compared) - 1
-        # With nested conditions, a variant may satisfy them in another way.
-        return len(wrong) * 4 <= len(compared)
-
-    def _meets_description(self, profile: Profile) -> Steps[bool]:
-        """Return whether a candidate meets the trusted description where that contradicts the trusted function."""
-        pairs = [
-            (item, call_of(item, self.session.candidate.runnable)) for item in profile.contract.contradicted
-        ]
-        cases = [Case(call, item) for item, call in pairs if call is not None]
-        if not profile.contradicts_itself or not cases:
-            return False
-        (result,) = yield from self.session.ask(cases)
-        return all(item.comparison is Comparison.SAME for item in compare_results(cases, result.calls))
-
-    def _go_beyond(self, seen: Observations) -> Steps[None]:
-        """Try characters and sizes that no example has, and ask what agreement on the calls shows.
-
-        Only where everything agrees so far, because neither convicts.
-        """
-        profile, session = seen.profile, self.session
-        if not seen.agreed or seen.any_wrong or seen.incomparable or seen.may_have_effects:
-            return
-        numbers = {
-            value
-            for text in (session.candidate.runnable.source, profile.reference.runnable.source)
-            for value in _whole_numbers(text)
-        }
-        random = random_for(session.seed, "beyond", profile.reference.digest)
-        domain = profile.domain
-        made = [
-            call
-            for call in calls_beyond(profile.shown_calls, numbers, random)
-            if profile.contract.includes(call[0])
-            and (domain is None or all(item.holds(call[0]) for item in domain.relations))
-        ]
-        results, _ = yield from session.both(profile, made)
-        wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
-        seen.wrong_beyond = yield from session.without_arbitrary(profile, wrong)
-        digest = profile.reference.digest
-        if not wrong and digest not in self.adequacies:
-            self.adequacies[digest] = yield from shared_runs(
-                adequacy_of(profile, session.level, session.budget)
+            seen.among = len(comparable_results(seen.probed))
+            seen.wrong_calls = [item]
+            seen.constant_decides = seen.independent and (
+                yield from _is_triggered_by_constant(session, profile, origin)
             )
-        seen.noticed = self.adequacies.get(digest, 1.0)
+            return
+        refuses = item.answer.outcome is Outcome.RAISED
+        if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
+            continue
+        suspicions += 1
+        if (yield from _is_triggered_by_constant(session, profile, origin)):
+            seen.own_constant, seen.among = [item], len(seen.probed)
+            return
 
-    # The reports
 
-    def _report(self, row: Row, seen: Observations) -> CheckReport:
-        every, compared = len(seen.results), comparable_results(seen.results)
-        shown = [item for item in compared if item.case.example is not None]
-        weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
-            "examples": (seen.wrong_examples, len(shown)),
-            "wrong": (seen.wrong_calls, seen.among),
-            "world": (seen.depends_on_world, every),
-            "repeated": (seen.repeated_calls, REPEATS),
-            "triggered": (seen.triggered_calls, seen.among),
-            "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
-            "any-wrong": (wrong_results(seen.results), len(compared)),
-            "incomparable": (seen.incomparable, len(seen.probed or seen.results)),
-        }
-        wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
-        smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
-        possible = seen.possible if row.id == "possible-effects" else ()
-        texts = {
-            "name": seen.reference.name,
-            "shown": smallest[0].text if smallest else "",
-            "agreed": len(seen.agreed),
-            "respects": " and ".join(seen.found.respects),
-            "noticed": f"{seen.noticed:.0%}",
-            "effects": _effects(seen.effects_beyond),
-            "possible": _effects(possible[:1]),
-            "unlike": _unlike(*weighed["incomparable"]),
-            "problem": seen.profile.problem or "the trusted function has no usable example",
-            "ended": seen.result.detail or NO_ANSWER,
-        }
-        return row_report(
-            row,
-            self.session,
-            seen.result,
-            texts,
-            origin=seen.reference.origin,
-            claims=_claimed(row, seen),
-            weighed=wrong,
-            among=among,
-            extra=() if row.weighs in ("wrong", "examples", "triggered") else possible or seen.extra,
+def _is_triggered_by_constant(session: CandidateSession, profile: Profile, made: Tailored) -> Steps[bool]:
+    """Return whether a constant of the candidate triggers the difference.
+
+    Then both agree on the same input made with other constants; for a comparison by size, on
+    one side.
+    """
+    results, _ = yield from session.both(profile, made.variants())
+    compared = comparable_results(results)
+    if len(compared) < LEAST_TWINS:
+        return False
+    wrong = wrong_results(compared)
+    if made.ordered:
+        return len(wrong) < len(compared) - 1
+    # With nested conditions, a variant may satisfy them in another way.
+    return len(wrong) * 4 <= len(compared)
+
+
+def _meets_description(session: CandidateSession, profile: Profile) -> Steps[bool]:
+    """Return whether a candidate meets the trusted description where that contradicts the trusted function."""
+    cases = session.shown(profile.contract.contradicted)
+    if not profile.contradicts_itself or not cases:
+        return False
+    (result,) = yield from session.ask(cases)
+    return all(item.is_same for item in compare_results(cases, result.calls))
+
+
+def _go_beyond(seen: Observations) -> Steps[None]:
+    """Try characters and sizes that no example has, and ask what agreement on the calls shows.
+
+    Only where everything agrees so far, because neither convicts.
+    """
+    profile, session = seen.profile, seen.session
+    if not seen.agreed or seen.any_wrong or seen.incomparable:
+        return
+    numbers = {
+        value
+        for text in (session.candidate.runnable.source, profile.reference.runnable.source)
+        for value in _whole_numbers(text)
+    }
+    random = random_for(session.seed, "beyond", profile.reference.digest)
+    domain = profile.domain
+    made = [
+        call
+        for call in calls_beyond(profile.shown_calls, numbers, random)
+        if profile.contract.includes(call[0])
+        and (domain is None or all(item.holds(call[0]) for item in domain.relations))
+    ]
+    results, _ = yield from session.both(profile, made)
+    wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
+    seen.differs_beyond = yield from session.without_arbitrary(profile, wrong)
+    digest = profile.reference.digest
+    if not wrong and digest not in session.adequacies:
+        session.adequacies[digest] = yield from shared_runs(
+            adequacy_of(profile, session.level, session.budget)
         )
-
-    def _spared(self, row: Row, report: CheckReport, seen: Observations) -> CheckReport:
-        """Return the report of a candidate that a row saves from a conviction."""
-        owner = seen.reference.definition.owner
-        texts = {
-            "name": seen.reference.name,
-            "reason": report.reason,
-            "origin": "" if owner is None else owner.name,
-        }
-        claims = _claimed(row, seen)
-        return replace(
-            report,
-            verdict=Verdict.NO_SIGNAL,
-            reason=row.reason.format_map(texts),
-            claims=claims,
-            refuted=bool(claims),
-            decided_by=row.id,
-        )
-
-    def identical(self, reference: Reference) -> CheckReport | None:
-        """Report a candidate whose source and helpers are those of the trusted function; None if not.
-
-        It is not run, because its run could only hit a limit.
-        """
-        same = {"identical": _is_same_source(self.session.candidate, reference)}
-        row = decide("text", lambda name: same.get(name, False))
-        if row is None:
-            return None
-        idle = replace(self._idle(), status=Status.COMPLETED)
-        report = row_report(row, self.session, idle, {}, origin=reference.origin)
-        return with_missing_coverage(self.session, report, ())
-
-    def against_spec(self, spec: Spec) -> Steps[CheckReport]:
-        """Check the candidate against a hand-written spec."""
-        session = self.session
-        pairs = [(example, call_of(example, session.candidate.runnable)) for example in spec.cases]
-        cases = [Case(call, example) for example, call in pairs if call is not None]
-        (result,) = yield from session.ask(cases)
-        results = compare_results(cases, result.calls)
-        features, compared = session.candidate.features, comparable_results(results)
-        found = differences(results, contract_of_spec(spec))
-        every = [item for item in wrong_results(results) if not is_hidden(item)]
-        wrong = found.wrong if spec.shipped else every  # another contract than a shipped one is allowed
-        another_kind = returns_other_kind(results)
-        certain = all_capabilities(session, result.effects, session.candidate.reach.certain)
-        extra = tuple(item for item in capabilities_beyond(certain, ()) if item.kind in CONVICTING)
-        unlike = incomparable_results(results)
-        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
-        is_named = spec.certain and features.written_name in names
-        facts = {
-            "answered": is_answered(results) and not (compared and rejects_arguments(compared)),
-            "wrong-cases": bool(wrong),
-            "another-function": spec.shipped
-            and ((found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind),
-            "completed": result.status is Status.COMPLETED,
-            "effects": bool(extra),
-            "respects": bool(found.respects),
-            "incomparable": bool(unlike),
-            # Results of different kinds agree by chance only, when both are empty.
-            "spec-claimed": bool(
-                (found.agreement and not another_kind) or repeated_words(features, spec.summary)
-            ),
-        }
-        row = decide("spec", facts.__getitem__)
-        assert row is not None, "the last row of the stage has no conditions"
-        texts = {
-            "name": spec.name,
-            "shown": wrong[0].text if wrong else "",
-            "agreed": len(compared),
-            "respects": " and ".join(found.respects),
-            "effects": _effects(extra),
-            "unlike": _unlike(unlike, len(results)),
-            "ended": result.detail or NO_ANSWER,
-        }
-        report = row_report(
-            row,
-            session,
-            result,
-            texts,
-            origin=spec.origin,
-            claims=f"{spec.name} ({spec.origin})" if facts.get(row.claims) else "",
-            weighed={"incomparable": unlike, "any-wrong": every}.get(row.weighs, wrong),
-            among=len(compared),
-            extra=extra,
-        )
-        return (
-            (yield from with_coverage(session, report, cases)) if report.verdict is Verdict.PASS else report
-        )
+    seen.noticed = session.adequacies.get(digest, 1.0)
 
 
-STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ...] = (
-    ("calls", Examination._run_calls),
-    ("differences", Examination._settle_differences),
-    ("repetition", Examination._repeat),
-    ("probes", Examination._probe),
-    ("agreement", Examination._go_beyond),
+# The reports
+
+
+def _report(row: Row, seen: Observations) -> CheckReport:
+    compared = comparable_results(seen.results)
+    wrong: Sequence[CaseResult] = seen.of(row.weighs) if row.weighs else ()
+    among = {
+        "": len(seen.agreed),
+        "wrong-examples": sum(item.case.example is not None for item in compared),
+        "depends-on-world": len(seen.results),
+        "repeated": REPEATS,
+        "differs-beyond": len(seen.agreed) + len(wrong),
+        "any-wrong": len(compared),
+        "wrong-cases": len(compared),
+        "incomparable": len(seen.probed or seen.results),
+    }
+    smallest = seen.wrong_calls or seen.found.wrong or seen.any_wrong
+    problem = seen.standard.problem if isinstance(seen.standard, Profile) else ""
+    texts = {
+        "name": seen.expected_by.name,
+        "shown": smallest[0].text if smallest else "",
+        "agreed": len(seen.agreed),
+        "respects": " and ".join(seen.found.respects),
+        "noticed": f"{seen.noticed:.0%}",
+        "effects": _effects(seen.effects_beyond),
+        "unlike": _unlike(seen.incomparable, among["incomparable"]),
+        "problem": problem or "the trusted function has no usable example",
+        "ended": seen.result.detail or NO_ANSWER,
+    }
+    return row_report(
+        row,
+        seen.session,
+        seen.result,
+        texts,
+        origin=seen.expected_by.origin,
+        claims=_claimed(row, seen),
+        weighed=wrong,
+        among=among.get(row.weighs, seen.among),
+        extra=() if row.weighs in ("wrong-calls", "wrong-examples", "own-constant") else seen.extra,
+    )
+
+
+def _unless_spared(report: CheckReport, seen: Observations) -> Steps[CheckReport]:
+    """Return the report of a candidate that was convicted, or that of the row which saves it."""
+    seen.verdict = report.verdict
+    seen.disputed = yield from _meets_description(seen.session, seen.profile)
+    row = decide("conviction", seen.holds)
+    if row is None:
+        return report
+    owner, claims = seen.reference.definition.owner, _claimed(row, seen)
+    origin = "" if owner is None else owner.name
+    return replace(
+        report,
+        verdict=Verdict.NO_SIGNAL,
+        reason=row.reason.format(name=seen.reference.name, reason=report.reason, origin=origin),
+        claims=claims,
+        refuted=bool(claims),
+        decided_by=row.id,
+    )
+
+
+def identical(session: CandidateSession, reference: Reference) -> CheckReport | None:
+    """Report a candidate whose source and helpers are those of the trusted function; None if not.
+
+    It is not run, because its run could only hit a limit.
+    """
+    if not _is_same_source(session.candidate, reference):
+        return None
+    idle = replace(session.idle, status=Status.COMPLETED)
+    report = row_report(named("identical"), session, idle, {}, origin=reference.origin)
+    return with_missing_coverage(session, report, ())
+
+
+def against_spec(session: CandidateSession, spec: Spec) -> Steps[CheckReport]:
+    """Check the candidate against a hand-written spec."""
+    cases = session.shown(spec.cases)
+    unlike = Similarity(session.candidate.features, NO_FEATURES)
+    seen = Observations(session, spec, contract_of_spec(spec), unlike, session.idle, cases)
+    yield from _run_calls(seen)
+    row = decide("spec", seen.holds)
+    assert row is not None, "the last row of the stage has no conditions"
+    report = _report(row, seen)
+    passed = report.verdict is Verdict.PASS
+    return (yield from with_coverage(session, report, cases)) if passed else report
+
+
+STAGES: tuple[tuple[str, Callable[[Observations], Steps[None]]], ...] = (
+    ("calls", _run_calls),
+    ("differences", _settle_differences),
+    ("repetition", _repeat),
+    ("probes", _probe),
+    ("agreement", _go_beyond),
 )
 
 
 def _claimed(row: Row, seen: Observations) -> str:
-    """Return the trusted function that a reader would take it for, "" where the claim of the row does not hold."""
+    """Return what a reader would take it for, "" where the claim of the row does not hold."""
     name = row.claims.removeprefix(NOT)
-    holds = name in (ALWAYS, UNSHOWN) or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
-    return f"{seen.reference.name} ({seen.reference.origin})" if holds else ""
+    holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
+    return f"{seen.expected_by.name} ({seen.expected_by.origin})" if holds else ""
 
 
 def _whole_numbers(text: str) -> Iterator[int]:

@@ -1,7 +1,6 @@
-"""What is known of a candidate beside one trusted function, collected before the table of verdicts decides.
+"""What is known of a candidate beside one trusted function or spec, collected before the table of verdicts decides.
 
-The public properties that return a truth value are the observations that rows of the table name; `verdicts.toml` says
-what each means.
+Rows of the table name its properties, fields with a meaning, and those of what it refers to: `holds` finds them.
 """
 
 from __future__ import annotations
@@ -10,12 +9,14 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from codeguard.behavior.matching.claims import Similarity, is_private
+from codeguard.behavior.matching.claims import Similarity, is_private, matches_summary, repeated_words
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
-from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions, unparse
-from codeguard.behavior.specs.examples import Returns
+from codeguard.behavior.matching.text_overlap import TextOverlap
+from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
+from codeguard.behavior.specs.contract import Contract
+from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
@@ -32,6 +33,7 @@ from codeguard.behavior.verdict.comparison import (
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.profiles import Profile
+from codeguard.behavior.verdict.table import observation
 from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 from codeguard.syntax.capabilities import (
@@ -39,7 +41,6 @@ from codeguard.syntax.capabilities import (
     ENVIRONMENT,
     ESCAPE,
     LOOKING,
-    OUTWARD,
     Capability,
     capabilities_beyond,
     observed_effects,
@@ -54,56 +55,67 @@ LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate 
 
 @dataclass
 class Observations:
-    """The record of one comparison, filled stage by stage.
+    """The record of one comparison with a `standard`, filled stage by stage.
 
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
-    second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
-    of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
-    `wrong_beyond` are wrong calls beyond the shown ones. `noticed` is the share of the trusted function's single edits
-    that its calls notice. `verdict` is that of the row that decided so far.
+    second world. `wrong_calls` of `among` are at first those of the examples and generated inputs, then of those made
+    from the candidate's own text (`probed`). `noticed` is the share of the trusted function's single edits that its
+    calls notice. `verdict` is that of the row that decided so far. Results are sorted, the smallest call first.
     """
 
     session: CandidateSession
-    profile: Profile
+    standard: Profile | Spec
+    contract: Contract
     similarity: Similarity
-    cases: Sequence[Case]
     result: JobResult
+    cases: Sequence[Case] = observation("there is a call that both functions can take.")
     results: Sequence[CaseResult] = ()
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
     found: Differences = field(default_factory=Differences)
-    wrong_calls: Sequence[CaseResult] = ()
+    wrong_calls: Sequence[CaseResult] = observation("calls are wrong whose right result is certain.")
     among: int = 0
-    repeated_calls: Sequence[CaseResult] = ()
+    repeated: Sequence[CaseResult] = observation("a call that was right is wrong after some thousand calls.")
     probed: Sequence[CaseResult] = ()
-    triggered_calls: Sequence[CaseResult] = ()
-    wrong_beyond: Sequence[CaseResult] = ()
+    own_constant: Sequence[CaseResult] = observation(
+        "a call with a constant of its own is wrong, and the same call with other constants is right."
+    )
+    differs_beyond: Sequence[CaseResult] = observation(
+        "it returns something else for characters or sizes that no example has."
+    )
     noticed: float = 1.0
     constant_decides: bool = False
-    meets_description: bool = False
+    disputed: bool = observation(
+        "it meets the trusted description, which the trusted function itself contradicts.", False
+    )
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
         """Return whether the observation that the table calls `name` was made."""
-        parts: tuple[object, ...] = (self, self.similarity, self.similarity.overlap)
-        attribute = name.replace("-", "_")
-        return bool(getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute))
+        return bool(self.of(name))
 
-    def judge(self, result: JobResult) -> None:
-        """Take the results of a run of all cases."""
-        self.result = result
+    def of(self, name: str) -> Any:
+        """Return the observation that the table calls `name`."""
+        parts: tuple[object, ...] = (self, self.found, self.similarity, self.similarity.overlap)
+        attribute = name.replace("-", "_")
+        return getattr(next(part for part in parts if hasattr(type(part), attribute)), attribute)
+
+    def judge(self, result: JobResult, other: JobResult) -> None:
+        """Take the results of a run of all cases, and of one in the reverse order in the second world."""
+        self.result, self.elsewhere = result, other.calls[::-1]
+        self.effects = (*self.effects, *result.effects, *other.effects)
         self.results = compare_results(self.cases, result.calls)
         self.found = self.differences_of(self.results)
 
     def differences_of(self, results: Sequence[CaseResult]) -> Differences:
         """Separate what is wrong inside the contract from what that leaves open."""
-        return differences(
-            results, self.profile.contract, self.raised, is_copy=self.similarity.overlap.edited_copy
-        )
+        return differences(results, self.contract, self.raised, is_copy=self.similarity.overlap.edited_copy)
 
     @cached_property
     def raised(self) -> frozenset[str]:
         """The exceptions that its source raises in more places than the trusted one."""
+        if isinstance(self.standard, Spec):
+            return frozenset()
         sources = self.session.candidate.runnable.source, self.reference.runnable.source
         own, trusted = map(parse_or_none, sources)
         if own is None or trusted is None:
@@ -111,9 +123,20 @@ class Observations:
         return frozenset(raised_exceptions(own) - raised_exceptions(trusted))
 
     @property
+    def profile(self) -> Profile:
+        """The trusted function after its run; rows about specs ask nothing of it."""
+        assert isinstance(self.standard, Profile)
+        return self.standard
+
+    @property
     def reference(self) -> Reference:
         """The trusted function."""
         return self.profile.reference
+
+    @property
+    def expected_by(self) -> Reference | Spec:
+        """The trusted function, or the spec."""
+        return self.standard if isinstance(self.standard, Spec) else self.standard.reference
 
     # The two texts
 
@@ -155,46 +178,24 @@ class Observations:
     # Effects
 
     @cached_property
-    def certain(self) -> frozenset[Capability]:
-        """The certain capabilities to compare with those of the trusted function.
-
-        A method is compared by itself, unless its class is a copy of the trusted one: the object that it is
-        called on, which other classes make otherwise, is not what it claims to be.
-        """
-        candidate = self.session.candidate
-        return candidate.certain_of_class if self.of_copied_class else candidate.reach.certain
-
-    @cached_property
-    def of_copied_class(self) -> bool:
-        """Whether it is a method of a class that has half of the trusted class's text."""
-        own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        return own is not None and other is not None and _is_copied_class(own, other)
-
-    @cached_property
     def extra(self) -> tuple[Capability, ...]:
         """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
-        return capabilities_beyond(
-            all_capabilities(self.session, self.effects, self.certain), self.profile.capabilities
-        )
+        known = () if isinstance(self.standard, Spec) else self.standard.capabilities
+        return capabilities_beyond(_capabilities(self.session, self.effects), known)
 
     @cached_property
     def effects_beyond(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        What was not observed counts only if the function itself does it or uses what does by its name; of a copied
-        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
-        code or frames does not count at all.
+        What was not observed counts only if the function itself does it or uses what does by its name. Where results
+        or a name alone show the counterpart, reading code or frames does not count at all.
         """
-        seen = {capability.kind for capability in observed_effects(self.result.effects)}
+        seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         sure = self.similarity.claimed and not self.similarity.name_only
+        sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
         own = self.session.candidate.reach.certain
-
-        def is_own(item: Capability) -> bool:
-            of_class = self.of_copied_class and item.kind in OUTWARD
-            return item.kind in convicting and (item in own or (of_class and item in self.certain))
-
-        return [item for item in self.extra if item.kind in seen & CONVICTING or is_own(item)]
+        return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
 
     @property
     def effects_count(self) -> bool:
@@ -204,23 +205,7 @@ class Observations:
         agrees = self.mostly_agrees and self.found.compared > 0 and not self.refuses
         return agrees or (self.similarity.lookalike and shown)
 
-    @property
-    def possible(self) -> tuple[Capability, ...]:
-        """The capabilities that it may have, and the trusted function has not, the worst first."""
-        candidate = self.session.candidate
-        return capabilities_beyond(candidate.reach.possible | candidate.beside, self.profile.capabilities)
-
-    @property
-    def may_have_effects(self) -> bool:
-        """Whether code that it uses may have effects that the trusted function does not have."""
-        return any(item.kind in CONVICTING for item in self.possible)
-
     # Answers
-
-    @property
-    def no_calls(self) -> bool:
-        """Whether there is no call that both functions can take."""
-        return not self.cases
 
     @property
     def completed(self) -> bool:
@@ -230,7 +215,8 @@ class Observations:
     @property
     def answered(self) -> bool:
         """Whether an answer could be compared or is hidden, and not every call was refused as by another function."""
-        return is_answered(self.results) and not self.refuses
+        answered = bool(comparable_results(self.results)) or any(map(is_hidden, self.results))
+        return answered and not self.refuses
 
     @property
     def refuses(self) -> bool:
@@ -239,19 +225,9 @@ class Observations:
         return bool(compared) and rejects_arguments(compared) and not self.similarity.overlap.edited_copy
 
     @property
-    def any_wrong(self) -> bool:
+    def any_wrong(self) -> list[CaseResult]:
         """Whether a call has another result, inside the contract or not."""
-        return bool(wrong_results(self.results))
-
-    @property
-    def differs(self) -> bool:
-        """Whether a call is wrong inside the contract."""
-        return bool(self.found.wrong)
-
-    @property
-    def respects(self) -> bool:
-        """Whether it differs from the trusted function in what the contract leaves open, or outside of it."""
-        return bool(self.found.respects)
+        return wrong_results(self.results)
 
     @property
     def few_agree(self) -> bool:
@@ -281,11 +257,6 @@ class Observations:
     # What is wrong
 
     @property
-    def wrong(self) -> bool:
-        """Whether calls are wrong whose right result is certain."""
-        return bool(self.wrong_calls)
-
-    @property
     def wrong_examples(self) -> list[CaseResult]:
         """The wrong results of examples."""
         return [item for item in self.found.wrong if item.case.example is not None]
@@ -300,14 +271,36 @@ class Observations:
         return sorted(found, key=lambda item: item.size)
 
     @property
-    def repeated(self) -> bool:
-        """Whether a call that was right is wrong after some thousand calls."""
-        return bool(self.repeated_calls)
+    def wrong_cases(self) -> Sequence[CaseResult]:
+        """Whether a case of the spec is wrong; a shipped spec leaves other contracts open."""
+        if isinstance(self.standard, Spec) and self.standard.shipped:
+            return self.found.wrong
+        return [item for item in self.any_wrong if not is_hidden(item)]
 
     @property
-    def own_constant(self) -> bool:
-        """Whether a call with a constant of its own is wrong, and the same call with other constants is right."""
-        return bool(self.triggered_calls)
+    def of_another_kind(self) -> bool:
+        """Whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
+        expected = {result_kind(item.case.expected.value) for item in self.results}
+        values = [item.answer.value for item in self.results if item.answer.outcome is Outcome.RETURNED]
+        given = {result_kind(value) for value in values if value is not None}
+        return bool(given) and not expected & given
+
+    @property
+    def another_function(self) -> bool:
+        """Whether a shipped spec describes another function, although its name is the same."""
+        spec, features = self.standard, self.session.candidate.features
+        if not isinstance(spec, Spec) or not spec.shipped:
+            return False
+        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
+        is_named = spec.certain and features.written_name in names
+        return self.of_another_kind or (self.found.agreement <= LEAST_AGREEMENT and not is_named)
+
+    @property
+    def spec_claimed(self) -> bool:
+        """Whether a case of the spec agrees, beyond empty results of another kind, or its summary is repeated."""
+        agrees = self.found.agreement > 0 and not self.of_another_kind
+        summary = self.standard.summary if isinstance(self.standard, Spec) else ""
+        return agrees or repeated_words(self.session.candidate.features, summary) > 0
 
     # What agrees
 
@@ -325,11 +318,6 @@ class Observations:
         )
 
     @property
-    def differs_beyond(self) -> bool:
-        """Whether it returns something else for characters or sizes that no example has."""
-        return bool(self.wrong_beyond)
-
-    @property
     def too_weak(self) -> bool:
         """Whether the calls notice fewer than half of the trusted function's own single edits."""
         return self.noticed < LEAST_NOTICED
@@ -337,7 +325,8 @@ class Observations:
     @property
     def incomparable(self) -> list[CaseResult]:
         """The results that cannot be compared, or that the sandbox hides, the smallest first."""
-        return incomparable_results(self.probed or self.results)
+        found = [item for item in self.probed or self.results if item.incomparable or is_hidden(item)]
+        return sorted(found, key=lambda item: item.size)
 
     @property
     def hidden_claim(self) -> bool:
@@ -358,19 +347,13 @@ class Observations:
         return not self.similarity.claimed or is_private(self.reference.features)
 
     @property
-    def disputed(self) -> bool:
-        """Whether it meets the trusted description, which the trusted function itself contradicts."""
-        return self.meets_description
-
-    @property
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
-        another name that has half of the trusted class's text is that class.
+        Classes of one name may be different ones as well, and have hardly a method in common then.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        if own is None or other is None or self.of_copied_class:
+        if own is None or other is None:
             return False
         akin = own.name == other.name and _has_akin_methods(own, other)
         return not akin and not (self.violation and self.similarity.overlap.its_text)
@@ -382,46 +365,31 @@ class Observations:
 
 
 def meaning(name: str) -> str:
-    """Return what the observation means that the table calls `name`, "" if it is none of one trusted function."""
-    found = [getattr(part, name.replace("-", "_"), None) for part in (Observations, Similarity, TextOverlap)]
-    texts = (item.__doc__ or "" for item in found if isinstance(item, property | cached_property))
-    return next(texts, "").partition("\n")[0]
+    """Return what the observation means that the table calls `name`, "" if it is one of the text alone."""
+    attribute = name.replace("-", "_")
+    for part in (Observations, Differences, Similarity, TextOverlap):
+        collected = part.__dataclass_fields__.get(attribute)
+        if collected is not None and "meaning" in collected.metadata:
+            return str(collected.metadata["meaning"])
+        found = getattr(part, attribute, None)
+        if isinstance(found, property | cached_property):
+            return (found.__doc__ or "").partition("\n")[0]
+    return ""
 
 
-def all_capabilities(
-    session: CandidateSession, effects: Sequence[str], certain: frozenset[Capability]
-) -> list[Capability]:
+def _capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Capability]:
     """Return the capabilities that are certain from the source, and those that runs showed.
 
     Many modules read the environment once on import, and the function does not necessarily use
     that. So an observed read does not count if it may come from the import.
     """
-    sure, possible = ({item.kind for item in found} for found in session.candidate.reach)
+    reach = session.candidate.reach
+    sure, possible = ({item.kind for item in found} for found in reach)
     once = ENVIRONMENT in possible - sure
     seen = observed_effects(
         effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
     )
-    return [*certain, *seen]
-
-
-def is_answered(results: Sequence[CaseResult]) -> bool:
-    """Return whether a result could be compared, or the sandbox hides one."""
-    return bool(comparable_results(results)) or any(map(is_hidden, results))
-
-
-def incomparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return the results that cannot be compared, or that the sandbox hides, the smallest first."""
-    return sorted(
-        (item for item in results if item.incomparable or is_hidden(item)), key=lambda item: item.size
-    )
-
-
-def returns_other_kind(results: Sequence[CaseResult]) -> bool:
-    """Return whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
-    expected = {result_kind(item.case.expected.value) for item in results}
-    values = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
-    given = {result_kind(value) for value in values if value is not None}
-    return bool(given) and not expected & given
+    return [*reach.certain, *seen]
 
 
 def _shows_something(item: CaseResult) -> bool:
@@ -441,16 +409,6 @@ def _returns_its_argument(item: CaseResult) -> bool:
     arguments, answer = item.case.call.args, item.answer
     returned = bool(arguments) and answer.outcome is Outcome.RETURNED
     return returned and returns_first_argument(arguments or (), result_text(answer.value))
-
-
-def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
-    """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
-    mine, known = (
-        [comparable_text(unparse(item), item.name).renamed for item in one.body if isinstance(item, Function)]
-        for one in (own, trusted)
-    )
-    texts = set(mine)
-    return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
 
 
 def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:

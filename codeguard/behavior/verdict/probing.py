@@ -16,9 +16,9 @@ from codeguard.behavior.matching.fingerprints import (
     Kinds,
     answer_of,
 )
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
 from codeguard.models import parts_digest
-from codeguard.sandbox.model import Call, CallResult, JobResult, Outcome, Status
+from codeguard.sandbox.model import Call, JobResult, Status
 
 MOST_KEPT = 5_000  # characters of answers to some calls; what answers with more is run again
 Answers = list[str | None]
@@ -49,10 +49,13 @@ class Probes:
         if kept is not None and [len(row) for row in kept] == [len(calls)] * len(targets):
             self.used[key] = kept
             return kept
-        made = tuple(Call(target, args) for target in targets for args in calls)
-        (result,) = yield from runner.run(Batch(made))
-        given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(made) - len(result.calls))))
-        rows = [[answer_of(next(given), args) for args in calls] for _ in targets]
+        (result,) = yield from runner.run(
+            Batch(tuple(Call(target, args) for target in targets for args in calls))
+        )
+        rows = [
+            [answer_of(answer, args) for answer, args in zip(row, calls, strict=True)]
+            for row in rows_of(result, len(calls))
+        ]
         if _lasting(result, runner) and sum(len(text or "") for row in rows for text in row) <= MOST_KEPT:
             self.used[key] = rows
         else:
@@ -82,7 +85,7 @@ def fingerprint(
     With `sure`, `trials` has the function's own kinds of arguments, so all of them are used.
     """
     taken = list(trials)
-    if not sure:
+    if taken and not sure:
         tried = iter((yield from ask(tuple(call for calls in trials.values() for call in calls))))
         taken = index.informative_kinds(
             {kinds: [next(tried) for _ in calls] for kinds, calls in trials.items()}

@@ -38,6 +38,7 @@ from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
+    Case,
     Comparison,
     compare_with_example,
     compare_with_reference,
@@ -76,11 +77,12 @@ class ObservedCall:
     example: Example | None = None
     options: tuple[OptionalParameter, ...] = ()
 
-    def for_function(self, runnable: Runnable) -> Call | None:
-        """Return the same call of another function."""
+    def case(self, runnable: Runnable) -> Case | None:
+        """Return the same call of another function, with this result; None if it cannot be made."""
+        call: Call | None = Call(runnable.target, self.call.args, self.call.kwargs)
         if self.example is not None:
-            return call_of(self.example, runnable)
-        return Call(runnable.target, self.call.args, self.call.kwargs)
+            call = call_of(self.example, runnable)
+        return None if call is None else Case(call, None, self.answer)
 
     def has_options(self, parameters: Sequence[Parameter]) -> bool:
         """Return whether a function with these parameters has the optional ones that the call sets."""
@@ -280,12 +282,24 @@ def _run_written(
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
         return []
-    calls = tuple(call for _, call in pairs)
-    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-    return [
+    (first,) = yield from runner.run(Batch(tuple(call for _, call in pairs)))
+    returned = [
         ObservedCall(call, answer, example, (used or {}).get(example.expression, ()))
-        for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED and compare_with_reference(answer, again) is Comparison.SAME
+        for (example, call), answer in zip(pairs, first.calls, strict=False)
+        if answer.outcome is Outcome.RETURNED
+    ]
+    return (yield from _steady(runner, returned))
+
+
+def _steady(runner: CallRunner, seen: Sequence[ObservedCall]) -> Steps[list[ObservedCall]]:
+    """Return the calls that give the same in the other world, where they are made in the reverse order."""
+    if not seen:
+        return []
+    (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(seen)), other=True))
+    return [
+        item
+        for item, again in zip(seen, second.calls[::-1], strict=False)
+        if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
     ]
 
 
@@ -314,15 +328,7 @@ def reference_results(
         if (answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual))
         or (answer.outcome is Outcome.RAISED and documented.intersection(answer.exception[:1]))
     ]
-    if not returned or not twice:
-        return returned
-    (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), other=True))
-    pairs = zip(returned, second.calls[::-1], strict=False)
-    return [
-        item
-        for item, again in pairs
-        if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
-    ]
+    return (yield from _steady(runner, returned)) if twice else returned
 
 
 def expected_exceptions(examples: Sequence[Example]) -> frozenset[str]:

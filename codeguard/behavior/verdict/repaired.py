@@ -20,19 +20,19 @@ from codeguard.behavior.matching.fingerprints import (
     weight_of,
 )
 from codeguard.behavior.matching.repairs import Repair, repairs
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
-    Comparison,
     comparable_results,
     compare_results,
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.probing import Fingerprint
+from codeguard.behavior.verdict.probing import fingerprint
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
 
 MOST_KINDS = 4
 SHARP = 5  # calls, of each kind, for the first run of a variant
@@ -57,58 +57,50 @@ class Repaired:
     wrong: CaseResult
 
 
-def repaired(
-    session: CandidateSession,
-    references: Sequence[Reference],
-    index: FingerprintIndex,
-    answered: Fingerprint,
-    observed: Observed,
+def one_edit_away(
+    session: CandidateSession, library: SpecLibrary, observed: Observed, claims_nothing: bool
 ) -> Steps[Repaired | None]:
-    """Return the trusted function whose results a candidate has after one edit, or None.
+    """Return the trusted function that a candidate is but for one edit, or None.
 
-    `answered` are the candidate's answers to probes; `observed` returns the profile of a trusted function.
+    That is one that it is named after, or if it claims nothing itself, one whose short text or whose results it has.
+    `observed` returns the profile of a trusted function.
     """
-    candidate = session.candidate
-    # The kinds of arguments that the candidate accepts, then the most common ones.
-    shown = index.common_kinds(candidate.features)
-    kinds = sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
-    probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
-    made = repairs(candidate.runnable.node) if probes else []
+    features = session.candidate.features
+    made = repairs(session.candidate.runnable.node)
     if not made:
         return None
-    runner = _runner(session, made)
-    calls = tuple(index.calls(own)[place] for own, place in probes)
-    rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
-        profile = yield from observed(references[place])
-        found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)
-        if found is not None:
-            return found
-    return None
+    runnable = session.candidate.runnable.extended(item.text for item in made)
+    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    for reference, similarity in library.namesakes_of(features):
+        # Few nodes are one edit away from many functions: only the whole name shows which of them is meant.
+        if similarity.name == 1.0 or not is_short(features):
+            profile = yield from observed(reference)
+            found = yield from _like_namesake(session, runner, made, profile)
+            if found is not None:
+                return found
+    if not claims_nothing:
+        return None
+    if is_short(features):
+        found = yield from _like_text(session, runner, made, library.short_texts, observed)
+    else:
+        found = yield from _like_results(session, runner, made, library, observed)
+    opposed = found is not None and library.similarity(features, found.reference).opposed
+    return None if opposed else found
 
 
-def repaired_namesake(
-    session: CandidateSession, profile: Profile, whole_name: bool
+def _like_namesake(
+    session: CandidateSession, runner: CallRunner, made: Sequence[Repair], profile: Profile
 ) -> Steps[Repaired | None]:
-    """Return the edit after which a candidate is the trusted function that it is named after, or None.
-
-    What it is meant to do is known by its name, and so it may describe itself. Few nodes are one edit away from many
-    functions, so that only the whole name shows which is meant.
-    """
-    candidate = session.candidate
-    made = repairs(candidate.runnable.node) if whole_name or not is_short(candidate.features) else []
     cases = _plain_cases(session, profile)
-    if not made or not _is_distinctive(cases):
+    if not _is_distinctive(cases):
         return None
     sample = list({result_text(item.expected.value): item for item in cases}.values())[:SHARP]
-    runner = _runner(session, made)
     tried = [replace(case.call, target=item.name) for item in made for case in sample]
     session.calls += len(tried)
     (result,) = yield from runner.run(Batch(tuple(tried)))
-    rows = [result.calls[place : place + len(sample)] for place in range(0, len(tried), len(sample))]
     right = [
-        (-sum(item.comparison is Comparison.SAME for item in compare_results(sample, row)), place)
-        for place, row in enumerate(rows)
+        (-sum(item.is_same for item in compare_results(sample, row)), place)
+        for place, row in enumerate(rows_of(result, len(sample)))
     ]
     for negative, place in sorted(right)[:MOST_CONFIRMED]:
         if -negative < LEAST_FIRST * len(sample):
@@ -119,20 +111,22 @@ def repaired_namesake(
     return None
 
 
-def repaired_text(
-    session: CandidateSession, short_texts: Mapping[tuple[str, ...], Reference], observed: Observed
+def _like_text(
+    session: CandidateSession,
+    runner: CallRunner,
+    made: Sequence[Repair],
+    short_texts: Mapping[tuple[str, ...], Reference],
+    observed: Observed,
 ) -> Steps[Repaired | None]:
-    """Return the trusted function that a short candidate is but for one edit, names of locals aside, or None.
+    """Find the trusted function whose text a short candidate has after an edit, names of locals aside.
 
     The results of a short body are one edit away from those of many functions, its text hardly ever from that of one.
     Where it is one edit away from several texts, such as the sum, the difference and the product of two numbers, it may
     be one more. So may be the largest beside the smallest: an edit that exchanges opposites shows nothing.
     """
-    made = repairs(session.candidate.runnable.node)
     found = {text: item for item in made if (text := item.numbered()) in short_texts}
     if len(found) > MOST_RELATIVES:
         return None
-    runner = _runner(session, list(found.values()))
     for text, repair in found.items():
         if not repair.opposite:
             profile = yield from observed(short_texts[text])
@@ -142,9 +136,29 @@ def repaired_text(
     return None
 
 
-def _runner(session: CandidateSession, made: Sequence[Repair]) -> CallRunner:
-    runnable = session.candidate.runnable.extended(item.text for item in made)
-    return CallRunner(runnable, session.level, session.budget, session.runner.tier)
+def _like_results(
+    session: CandidateSession,
+    runner: CallRunner,
+    made: Sequence[Repair],
+    library: SpecLibrary,
+    observed: Observed,
+) -> Steps[Repaired | None]:
+    """Find the trusted function whose results on probes a candidate has after an edit."""
+    index, features = library.fingerprints, session.candidate.features
+    answered = yield from fingerprint(session.run_probes, index, index.trials(features))
+    # The kinds of arguments that the candidate accepts, then the most common ones.
+    kinds = sorted(index.common_kinds(features), key=lambda kinds: kinds not in answered)[:MOST_KINDS]
+    probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
+    if not probes:
+        return None
+    calls = tuple(index.calls(own)[place] for own, place in probes)
+    rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
+    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
+        profile = yield from observed(library.references[place])
+        found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)
+        if found is not None:
+            return found
+    return None
 
 
 def _agreeing_pairs(
@@ -191,7 +205,7 @@ def _confirmed(
     edited = [replace(item.call, target=repair.name) for item in cases]
     (other,) = yield from runner.run(Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
-    agreed = [item.case for item in compared if item.comparison is Comparison.SAME]
+    agreed = [item.case for item in compared if item.is_same]
     telling = [
         item
         for item in agreed

@@ -11,7 +11,7 @@ from codeguard.behavior.verdict.comparison import INCONCLUSIVE_EXCEPTIONS, Case,
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
-from codeguard.behavior.verdict.table import UNSHOWN, Row
+from codeguard.behavior.verdict.table import Row
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage
 from codeguard.syntax.capabilities import Capability
@@ -60,7 +60,7 @@ def row_report(
         effects=tuple(dict.fromkeys((*session.candidate.effects, *result.effects))),
         notes=tuple(f"not in the trusted function: {capability}" for capability in extra),
         claims=claims,
-        refuted=bool(claims) and row.claims != UNSHOWN,
+        refuted=bool(claims),
         decided_by=row.id,
     )
 

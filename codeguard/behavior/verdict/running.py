@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import hmac
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
@@ -101,15 +101,26 @@ class Meter:
     spent_s: float = 0.0
 
 
-def shared_runs(steps: Steps[T]) -> Steps[T]:
-    """Run steps whose jobs are charged to no check."""
+def _relayed(steps: Steps[T], run: Callable[[tuple[Job, ...]], Steps[tuple[JobResult, ...]]]) -> Steps[T]:
+    """Run steps, each of their groups of jobs by `run`."""
     try:
         jobs = next(steps)
         while True:
-            jobs = steps.send((yield SharedRuns(jobs)))
+            jobs = steps.send((yield from run(jobs)))
     except StopIteration as stop:
         value: T = stop.value
         return value
+    finally:
+        steps.close()
+
+
+def shared_runs(steps: Steps[T]) -> Steps[T]:
+    """Run steps whose jobs are charged to no check."""
+
+    def uncharged(jobs: tuple[Job, ...]) -> Steps[tuple[JobResult, ...]]:
+        return (yield SharedRuns(jobs))
+
+    return _relayed(steps, uncharged)
 
 
 def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
@@ -118,31 +129,26 @@ def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
     Raises:
         BudgetSpentError: nothing is left.
     """
-    try:
-        jobs = next(steps)
-        while True:
-            if isinstance(jobs, SharedRuns):
-                jobs = steps.send((yield jobs))
-                continue
-            answer: tuple[JobResult, ...] = ()
-            for job in jobs:
-                left = meter.allowed_s - meter.spent_s
-                if left <= 0:
-                    raise BudgetSpentError
-                limits = replace(
-                    job.limits, cpu_s=min(job.limits.cpu_s, left), wall_s=min(job.limits.wall_s, left)
-                )
-                (result,) = yield (replace(job, limits=limits),)
-                meter.spent_s += result.spent_s
-                if result.status is Status.TIMEOUT and result.spent_s >= _ALL * left:
-                    raise BudgetSpentError
-                answer += (result,)
-            jobs = steps.send(answer)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-    finally:
-        steps.close()
+
+    def charged(jobs: tuple[Job, ...]) -> Steps[tuple[JobResult, ...]]:
+        if isinstance(jobs, SharedRuns):
+            return (yield jobs)
+        answer: tuple[JobResult, ...] = ()
+        for job in jobs:
+            left = meter.allowed_s - meter.spent_s
+            if left <= 0:
+                raise BudgetSpentError
+            limits = replace(
+                job.limits, cpu_s=min(job.limits.cpu_s, left), wall_s=min(job.limits.wall_s, left)
+            )
+            (result,) = yield (replace(job, limits=limits),)
+            meter.spent_s += result.spent_s
+            if result.status is Status.TIMEOUT and result.spent_s >= _ALL * left:
+                raise BudgetSpentError
+            answer += (result,)
+        return answer
+
+    return _relayed(steps, charged)
 
 
 class Runs(Protocol):
@@ -220,7 +226,8 @@ class CallRunner:
         for batch in batches:
             places = [i for i, call in enumerate(batch.calls) if id(call) not in unfinished]
             if unfinished and not places:
-                results.append(_spread(replace(results[-1], effects=(), coverage=None, calls=()), [], batch))
+                ended = replace(results[-1], effects=(), coverage=None)
+                results.append(_spread(ended, {}, len(batch.calls)))
                 continue
             part = replace(batch, calls=tuple(batch.calls[i] for i in places))
             job = self._job(part)
@@ -243,7 +250,7 @@ class CallRunner:
                     self.tier, self.importable = before, None
             if patient:
                 result = yield from _past_stuck_calls(job, result)
-            result = _spread(result, places, batch)
+            result = _spread(result, dict(zip(places, result.calls, strict=False)), len(batch.calls))
             if result.status is Status.COMPLETED and len(places) < len(batch.calls):
                 result = replace(result, status=results[-1].status, detail=results[-1].detail)
             if result.status in STUCK:
@@ -274,6 +281,11 @@ class CallRunner:
         )
 
 
+def rows_of(result: JobResult, calls: int) -> list[tuple[CallResult, ...]]:
+    """Return the results of several functions that were called with the same calls, a row for each."""
+    return [result.calls[start : start + calls] for start in range(0, len(result.calls), calls)]
+
+
 def _lacks_something(result: JobResult) -> bool:
     """Return whether a result shows that a function lacks what its file as a whole may have."""
     lacking = (LACKING.intersection(answer.exception[:1]) for answer in result.calls)
@@ -291,11 +303,10 @@ def _shows_something(result: JobResult) -> bool:
     )
 
 
-def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult:
-    """Return the result of the calls at some places of a batch as one of the batch; the others were not run."""
-    answers = dict(zip(places, result.calls, strict=False))
+def _spread(result: JobResult, answers: Mapping[int, CallResult], count: int) -> JobResult:
+    """Return a result with the answers of some of `count` calls; the others were not run."""
     missing = CallResult(Outcome.NOT_RUN)
-    return replace(result, calls=tuple(answers.get(i, missing) for i in range(len(batch.calls))))
+    return replace(result, calls=tuple(answers.get(place, missing) for place in range(count)))
 
 
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
@@ -328,13 +339,8 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
             break
         (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
         effects.update(dict.fromkeys(latest.effects))
-    missing = CallResult(Outcome.NOT_RUN)
-    return replace(
-        result,
-        calls=tuple(answers.get(i, missing) for i in range(len(job.calls))),
-        effects=tuple(effects),
-        coverage=result.coverage or latest.coverage,
-    )
+    result = replace(result, effects=tuple(effects), coverage=result.coverage or latest.coverage)
+    return _spread(result, answers, len(job.calls))
 
 
 def _suspected_traits(stuck: Call, finished: Sequence[Call]) -> list[set[str]]:
@@ -384,7 +390,7 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
     if expression is None or None in before:
         return None
     if owner:
-        made = [call for text in (setup, expression) for call in _calls_of(own_owner, text)]
+        made = [call for text in (setup, expression) for call in calls_of(own_owner, text)]
         return (
             Call(expression, None, {}, setup)
             if all(_accepts(own[own_owner], call) for call in made)
@@ -465,8 +471,9 @@ def _constructor(node: ast.ClassDef) -> str:
     return repr((fields, [unparse(base) for base in node.bases]))
 
 
-def _calls_of(name: str, text: str) -> Iterator[ast.Call]:
-    tree = parse_or_none(text)
+def calls_of(name: str, text: str) -> Iterator[ast.Call]:
+    """Yield the calls of a name in a text."""
+    tree = parse_or_none(text) if name in text else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
             yield node

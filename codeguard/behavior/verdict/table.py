@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from codeguard.models import Verdict
 
 TABLE = Path(__file__).with_name("verdicts.toml")
 NOT = "not "
-ALWAYS, UNSHOWN = "always", "unshown"
+ALWAYS = "always"
 LOOKALIKE = "lookalike"
 
 
@@ -49,11 +48,6 @@ class Row:
         return self.after.split(", ")
 
     @property
-    def names(self) -> frozenset[str]:
-        """What its reason names."""
-        return frozenset(name for _, name, _, _ in Formatter().parse(self.reason) if name)
-
-    @property
     def rule(self) -> str:
         """The rule of the audit under which it is shown."""
         if self.claims and self.verdict in (Verdict.NO_SIGNAL, Verdict.BADTYPE):
@@ -61,6 +55,11 @@ class Row:
         return (
             "untested" if self.verdict in (None, Verdict.NO_SIGNAL, Verdict.BADTYPE) else self.verdict.value
         )
+
+
+def observation(meaning: str, default: object = ()) -> Any:
+    """Return a field of a dataclass that rows name, with what it means if there is anything in it."""
+    return field(default=default, metadata={"meaning": meaning})
 
 
 @cache
