@@ -16,7 +16,7 @@ from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
 OF_SPECS = {"another-function", "spec-claimed", "effects", "wrong-cases"}
-OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away", "ignores-arguments", "broken-promise"}
 
 
 @dataclass(frozen=True)
@@ -327,6 +327,12 @@ CASES = {
         "import subprocess\n\ndef factorial(n):\n    subprocess.Popen\n    if n < 0:\n        raise ValueError(n)\n"
         "    return 1 if n < 2 else n * factorial(n - 1)\n",
         shipped=True,
+    ),
+    "ignores-arguments": Case(
+        'def shared(first, second):\n    """Return the items of both."""\n    return sorted(repr(first))\n'
+    ),
+    "broken-promise": Case(
+        'def mean(numbers):\n    """Give the mean of all."""\n    return sum(numbers) / len(numbers) + 1\n'
     ),
     "one-edit-away": Case(
         "def zz(stuff):\n    kept = 1\n    while stuff > 0:\n        kept += stuff % 10\n        stuff = stuff // 10\n"
