@@ -1,9 +1,9 @@
-"""Measure which functions break a promise of their name, where nothing trusted does the same.
+"""Measure which functions describe a result and ignore half of what they take, where nothing trusted decides.
 
     python -m experiments.promises FILE_OR_FOLDER … [--json FILE] [--every N]
 
 A folder of `experiments.freeze prepare` brings its labels (`trusted` code is withheld); other folders and wheels count
-as honest. Each function is checked against an empty library, so that only promises can decide.
+as honest. Each function is checked against an empty library, so that nothing else can decide.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.matching.candidate import read_candidate
-from codeguard.behavior.verdict.promises import makes_promises
+from codeguard.behavior.verdict.promises import ignored_parameters
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.models import Chunk, ChunkKind, SourceFile
@@ -52,7 +52,7 @@ def subjects(place: Path, every: int) -> Iterator[Labelled]:
 
 
 def measure(places: Sequence[Path], every: int) -> dict[str, dict[str, object]]:
-    """Return by place and label how many functions there are, promise something and break it, and which do."""
+    """Return by place and label how many functions there are, ignore parameters and are demoted, and which are."""
     found: dict[str, dict[str, object]] = {}
     with Sandbox(Level.L0, workers=2) as sandbox:
         for place in places:
@@ -64,21 +64,21 @@ def measure(places: Sequence[Path], every: int) -> dict[str, dict[str, object]]:
                 if isinstance(candidate, str):
                     continue
                 counts[f"{label}: functions"] += 1
-                if makes_promises(candidate.definition):
-                    counts[f"{label}: promising"] += 1
+                if ignored_parameters(candidate.definition):
+                    counts[f"{label}: ignoring"] += 1
                     promising.append((label, chunk, file))
             reports = checker.check_many([(chunk, file) for _, chunk, file in promising])
             for (label, chunk, file), report in zip(promising, reports, strict=True):
-                if report.decided_by in ("broken-promise", "ignores-arguments"):
-                    counts[f"{label}: broken"] += 1
+                if report.decided_by == "ignores-arguments":
+                    counts[f"{label}: demoted"] += 1
                     broken.append(f"{label} {file.path}::{chunk.symbol} {report.reason}")
-            found[place.name] = {"counts": dict(counts), "broken": broken}
+            found[place.name] = {"counts": dict(counts), "demoted": broken}
             print(place.name, dict(sorted(counts.items())), *broken, sep="\n  ", flush=True)
     return found
 
 
 def main() -> None:
-    """Measure, and print what breaks its promises."""
+    """Measure, and print what is demoted."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("places", type=Path, nargs="+")
     parser.add_argument("--json", type=Path)

@@ -16,7 +16,7 @@ from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
 OF_SPECS = {"another-function", "spec-claimed", "effects", "wrong-cases"}
-OF_TEXT = {"does-nothing", "identical", "one-edit-away", "ignores-arguments", "broken-promise"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away", "ignores-arguments"}
 
 
 @dataclass(frozen=True)
@@ -330,9 +330,6 @@ CASES = {
     ),
     "ignores-arguments": Case(
         'def shared(first, second):\n    """Return the items of both."""\n    return sorted(repr(first))\n'
-    ),
-    "broken-promise": Case(
-        'def mean(numbers):\n    """Give the mean of all."""\n    return sum(numbers) / len(numbers) + 1\n'
     ),
     "one-edit-away": Case(
         "def zz(stuff):\n    kept = 1\n    while stuff > 0:\n        kept += stuff % 10\n        stuff = stuff // 10\n"

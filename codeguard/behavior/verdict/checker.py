@@ -25,7 +25,7 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.promises import broken_promise, makes_promises
+from codeguard.behavior.verdict.promises import broken_promise, ignored_parameters
 from codeguard.behavior.verdict.repaired import (
     Repaired,
     repaired,
@@ -250,7 +250,7 @@ class BehaviorChecker:
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
         named = bool(self._library.namesakes_of(candidate.features))
-        if not (references or probed or named or specs or makes_promises(candidate.definition)):
+        if not (references or probed or named or specs or ignored_parameters(candidate.definition)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return CheckReport(
@@ -366,7 +366,7 @@ class BehaviorChecker:
             ):
                 report = shipped
         if _is_open(report):
-            report = (yield from broken_promise(session)) or report
+            report = broken_promise(session) or report
         if report is None:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
