@@ -26,7 +26,6 @@ from codeguard.behavior.source.surroundings import (
 from codeguard.behavior.specs.examples import Example
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
-from codeguard.syntax.capabilities import Capability
 
 TOO_LARGE = "too large or nested too deeply to be run"
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
