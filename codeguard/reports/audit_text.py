@@ -105,14 +105,12 @@ def _source(item: Finding) -> list[str]:
     """Return the escaped source line and a line of carets under the match."""
     if not item.snippet.strip():
         return []
-    start = min(item.place.start_column - 1, len(item.snippet))
-    same_line = item.place.end_line == item.place.start_line
-    end = min(item.place.end_column - 1, len(item.snippet)) if same_line else len(item.snippet)
+    start, end = item.columns
     indent = len(item.snippet) - len(item.snippet.lstrip())
     first = max(min(indent, start), start - WIDTH // 2)
     before = _shown(item.snippet[first:start])
-    marked = _shown(item.snippet[start : max(start, end)])
-    after = _shown(item.snippet[max(start, end) :])
+    marked = _shown(item.snippet[start:end])
+    after = _shown(item.snippet[end:])
     room = max(0, WIDTH - len(before))
     line = (before + marked + after)[: len(before) + room]
     carets = "^" * max(1, min(_columns(marked), room))
