@@ -107,7 +107,7 @@ def test_a_policy_in_what_is_audited_is_refused(project: Path) -> None:
         ('[levels]\n"insecure" = "loud"', "loud"),
         (accepted("abc", LATER), "64"),
         (accepted("0" * 64, '"soon"'), "date"),
-        (accepted("0" * 64, LATER).replace("mara", " "), "text"),
+        (accepted("0" * 64, LATER).replace("mara", " "), "blank"),
         (accepted("0" * 64, LATER).replace("owner", "by"), "owner"),
         ('baseline = "nowhere.json"', "nowhere"),
     ],
