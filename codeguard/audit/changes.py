@@ -76,6 +76,7 @@ class ChangeSet:
         self._came_from = {
             item.after.name: item.before.name for item in changes if item.after and item.before
         }
+        self._changed = {item.after.name for item in changes if item.after}
         self.gone = frozenset(item.before.name for item in changes if item.before) - {
             item.after.name for item in changes if item.after
         }
@@ -100,7 +101,8 @@ class ChangeSet:
             there[item.rule, item.text_digest].append(item)
 
         def was_there(item: Finding, moved: bool) -> bool:
-            file, rows = self._came_from.get(item.path, ""), there[item.rule, item.text_digest]
+            rows = there[item.rule, item.text_digest]
+            file = self._came_from.get(item.path, "" if item.path in self._changed else item.path)
             for place, row in enumerate(rows):
                 same = row.digest == item.digest and item.symbol if moved else row.path == file
                 if same and row.severity >= item.severity and row.confidence >= item.confidence:
@@ -131,6 +133,32 @@ class ChangeSet:
             places.append(place)
         return frozenset(name for name in self.tree_before if any(_lies_in(name, place) for place in places))
 
+    def modules(self) -> list[tuple[str, str]]:
+        """Return the changed files of Python by name, with the name before, "" if they are new."""
+        changed = (source.name for source in self.after.sources)
+        return [(name, self._came_from.get(name, "")) for name in changed if name.endswith(".py")]
+
+    def naming(self, word: str) -> list[str]:
+        """Return the names of the files of Python that hold a word and that the change leaves as they are."""
+        names = self._objects.naming(word, self.base) if word else []
+        return [name for name in names if name not in self._changed | self.gone and not name_problem(name)]
+
+    def text_before(self, name: str) -> str:
+        """Return the text of a file before the change, "" if it is none or there is none."""
+        return self._text(self.tree_before.get(name))
+
+    def text_after(self, name: str) -> str:
+        """Return the text of a file after the change, "" if it is none or there is none."""
+        return self._text(self.tree_after.get(name))
+
+    def _text(self, entry: Entry | None) -> str:
+        if entry is None or entry.mode in (LINK, SUBMODULE):
+            return ""
+        try:
+            return self._objects.read(entry, LARGEST_FILE).decode("utf-8")
+        except UnicodeDecodeError:  # it is read by itself
+            return ""
+
     def write_before(self, names: Iterable[str], folder: Path) -> None:
         """Write regular files as they were before the change into an empty folder of our own."""
         tree = self.tree_before
@@ -148,12 +176,17 @@ class ChangeSet:
 
     def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
         """Return the files after the change, for what imports them."""
-        return FilesOfTree(self._objects.tree(self._head), self._objects, executor, covered)
+        return FilesOfTree(self.tree_after, self._objects, executor, covered)
 
     @cached_property
     def tree_before(self) -> Mapping[str, Entry]:
         """What there was before the change, by name."""
         return self._objects.tree(self.base)
+
+    @cached_property
+    def tree_after(self) -> Mapping[str, Entry]:
+        """What there is after the change, by name."""
+        return self._objects.tree(self._head)
 
     def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
         unmerged = {item.after.name for item in changes if item.unmerged and item.after}

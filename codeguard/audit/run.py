@@ -25,6 +25,7 @@ from codeguard.audit.inspection import (
     inspect_all,
     own_modules,
     told_once,
+    with_more,
     without_general,
     workers_for,
 )
@@ -172,6 +173,9 @@ class _Audit:
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
+            beside, beside_before, left = self._in_importers(change)
+            self._warnings += left
+            findings, there = with_more(findings, beside), with_more(there, beside_before)
             findings = [*change.newly_caused(findings, there), *review.findings]
             checked = checked.with_review(review)
         if self._policy is not None:
@@ -316,6 +320,17 @@ class _Audit:
             keep=keep,
             progress=lambda done, total: self._progress("files", done, total),
         )
+
+    def _in_importers(self, change: ChangeSet) -> tuple[list[Finding], list[Finding], list[str]]:
+        from codeguard.audit.importers import in_importers
+
+        def inspect(side: Side, only: Sequence[str]) -> list[Inspected]:
+            return inspect_all(
+                side.sources, self._executor, self._shared, self._signals, keep=False, only=tuple(only)
+            )
+
+        after, before, left = in_importers(change, inspect)
+        return with_confidence(after), with_confidence(before), left
 
     def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
         """Compare the owner's changed functions with what they were."""
