@@ -18,7 +18,7 @@ def fired(signal: FileSignal, rule: Rule, text: str) -> set[str]:
     compares = signal.name == "near_copy"
     trusted = [chunk_file("t.py", rule.good.encode())] if compares else []
     context = DetectorContext(TrustedFunctions.from_files(trusted))
-    name = "x.md" if signal.name == "agent" else "x.py"
+    name = "x.md" if signal.name == "agent" else "x.yml" if rule.language == "yaml" else "x.py"
     return {item.rule for item in signal.inspect(Reading(chunk_file(name, text.encode())), context)}
 
 
