@@ -50,6 +50,7 @@ class Pair:
             if place.start_line > self.lines:
                 start, end = place.start_line - self.lines, place.end_line - self.lines
                 place, path = replace(place, start_line=start, end_line=end), self.importer
+                item = replace(item, reason=f"{item.reason}, by what changed in {self.module}")
             if item.rule.startswith(FLOWS):
                 yield replace(item, path=path, place=place)
 
