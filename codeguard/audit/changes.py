@@ -136,7 +136,11 @@ class ChangeSet:
     def modules(self) -> list[tuple[str, str]]:
         """Return the changed files of Python by name, with the name before, "" if they are new."""
         changed = (source.name for source in self.after.sources)
-        return [(name, self._came_from.get(name, "")) for name in changed if name.endswith(".py")]
+        return [(name, self.came_from(name)) for name in changed if name.endswith(".py")]
+
+    def came_from(self, name: str) -> str:
+        """Return the name before the change of a file that it changes, "" if it is new."""
+        return self._came_from.get(name, "")
 
     def naming(self, word: str) -> list[str]:
         """Return the names of the files of Python that hold a word and that the change leaves as they are."""

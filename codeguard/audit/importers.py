@@ -1,16 +1,17 @@
 """What a change causes in files that it leaves as they are, because they import what it changed.
 
 The engine reads one file at a time. So an importer is read behind the text of the changed module, once as that was
-before the change and once as it is after it, and only what differs is new. One import away, in Python, and bounded.
+before the change and once as it is after it, and only what differs is new. One import away, in Python, bounded: an
+importer has to name a function that the change touches, or one of the module that uses such a function.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import PurePosixPath
 
 from codeguard.audit.changes import ChangeSet
@@ -18,11 +19,13 @@ from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, Side, Source
 from codeguard.behavior.source.import_paths import INIT, file_of
 from codeguard.errors import CorpusError
+from codeguard.models import SourceFile
 
 FLOWS = ("insecure", "capabilities")  # the signals that follow a value through functions
 NAMED = 1_000  # files that hold the name of a changed module
 MOST = 50  # pairs of a module and an importer
-LARGEST = 400_000  # characters of a pair
+LARGEST = 1_000_000  # characters of all of them
+_WORD = re.compile(r"[^\W\d]\w*")
 # Every repetition is bounded, so that no text takes more than linear time.
 _IMPORT = re.compile(
     r"^(?P<indent>[ \t]{0,80})(?:from[ \t]{1,9}(?P<dots>\.{0,9})(?P<of>[\w.]{0,200})[ \t]{1,9}import[ \t]{0,9}"
@@ -55,26 +58,45 @@ class Pair:
                 yield replace(item, path=path, place=place)
 
 
-def in_importers(change: ChangeSet, inspect: Inspect) -> tuple[list[Finding], list[Finding], list[str]]:
+def in_importers(
+    change: ChangeSet, after: Iterable[Inspected], before: Iterable[Inspected], inspect: Inspect
+) -> tuple[list[Finding], list[Finding], list[str]]:
     """Return findings after and before a change in changed modules and their importers, and what was left out.
 
     Args:
         change: the change.
+        after: its files after the change, and `before` before it.
         inspect: examines the files of a side with the named signals.
     """
+    there = {item.name: item.file for item in before}
+    touched = {item.name: _touched(item.file, there.get(change.came_from(item.name))) for item in after}
     try:
-        named = [(now, then, name) for now, then in change.modules() for name in change.naming(_word(now))]
-        listed = list(islice(_pairs(change, named[:NAMED]), MOST + 1))
+        named = [
+            (now, then, name)
+            for now, then in change.modules()
+            if touched.get(now)
+            for name in change.naming(_word(now))
+        ]
+        listed = list(islice(_pairs(change, named[:NAMED], touched), MOST + 1))
     except CorpusError as error:  # a partial clone lacks files that the change leaves as they are
         return [], [], [f"what imports the changed files is not read beside them: {error}"]
-    after, before = (list(_found([pair[place] for pair in listed[:MOST]], inspect)) for place in (0, 1))
-    if len(listed) <= MOST and len(named) <= NAMED:
-        return after, before, []
-    return (
-        after,
-        before,
-        [f"of what imports the changed files only {min(MOST, len(listed))} are read beside them"],
-    )
+    sizes = accumulate(len(pair[0].text) for pair in listed)
+    taken = [pair for pair, size in zip(listed, sizes, strict=True) if size <= LARGEST][:MOST]
+    found = [list(_found([pair[place] for pair in taken], inspect)) for place in (0, 1)]
+    if len(taken) == len(listed) and len(named) <= NAMED:
+        return found[0], found[1], []
+    return found[0], found[1], [f"of what imports the changed files only {len(taken)} are read beside them"]
+
+
+def _touched(now: SourceFile | None, then: SourceFile | None) -> set[str]:
+    """Return the names of the functions that a change adds or changes, and of those of the file that use them."""
+    known = {chunk.sha256 for chunk in then.chunks} if then is not None else set()
+    chunks = [chunk for chunk in now.chunks if chunk.symbol] if now is not None else []
+    names = {chunk.symbol.rpartition(".")[2] for chunk in chunks if chunk.sha256 not in known}
+    users = [(chunk.symbol.rpartition(".")[2], set(_WORD.findall(chunk.text))) for chunk in chunks]
+    while more := {name for name, words in users if name not in names and words & names}:
+        names |= more
+    return names
 
 
 def _found(pairs: Sequence[Pair], inspect: Inspect) -> Iterator[Finding]:
@@ -86,22 +108,25 @@ def _found(pairs: Sequence[Pair], inspect: Inspect) -> Iterator[Finding]:
         yield from pair.placed(item.findings)
 
 
-def _pairs(change: ChangeSet, named: Iterable[tuple[str, str, str]]) -> Iterator[tuple[Pair, Pair]]:
+def _pairs(
+    change: ChangeSet, named: Iterable[tuple[str, str, str]], touched: Mapping[str, Set[str]]
+) -> Iterator[tuple[Pair, ...]]:
     """Yield each importer behind a changed module, after the change and before it."""
     for now, then, importer in named:
-        own = _own(change.text_before(importer), importer, now, change.tree_after.__contains__)
-        after, before = (change.text_after(now), change.text_before(then)) if own else ("", "")
-        if own and len(own) + max(len(after), len(before)) <= LARGEST:
-            yield _pair(now, importer, after, own), _pair(now, importer, before, own)
+        text = change.text_before(importer)
+        if touched[now].isdisjoint(_WORD.findall(text)):
+            continue
+        own = _own(text, importer, now, change.tree_after.__contains__)
+        if own:
+            yield tuple(
+                Pair(now, importer, text.count("\n") + 1, f"{text}\n{own}")
+                for text in (change.text_after(now), change.text_before(then))
+            )
 
 
 def _word(name: str) -> str:
     path = PurePosixPath(name)
     return path.parent.name if path.name == INIT else path.stem
-
-
-def _pair(module: str, importer: str, text: str, own: str) -> Pair:
-    return Pair(module, importer, text.count("\n") + 1, f"{text}\n{own}")
 
 
 def _own(text: str, path: str, module: str, has: Callable[[str], bool]) -> str:

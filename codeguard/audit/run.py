@@ -173,7 +173,7 @@ class _Audit:
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
-            beside, beside_before, left = self._in_importers(change)
+            beside, beside_before, left = self._in_importers(change, inspected, before)
             self._warnings += left
             findings, there = with_more(findings, beside), with_more(there, beside_before)
             findings = [*change.newly_caused(findings, there), *review.findings]
@@ -321,7 +321,9 @@ class _Audit:
             progress=lambda done, total: self._progress("files", done, total),
         )
 
-    def _in_importers(self, change: ChangeSet) -> tuple[list[Finding], list[Finding], list[str]]:
+    def _in_importers(
+        self, change: ChangeSet, inspected: Sequence[Inspected], before: Sequence[Inspected]
+    ) -> tuple[list[Finding], list[Finding], list[str]]:
         from codeguard.audit.importers import in_importers
 
         def inspect(side: Side, only: Sequence[str]) -> list[Inspected]:
@@ -329,8 +331,8 @@ class _Audit:
                 side.sources, self._executor, self._shared, self._signals, keep=False, only=tuple(only)
             )
 
-        after, before, left = in_importers(change, inspect)
-        return with_confidence(after), with_confidence(before), left
+        now, then, left = in_importers(change, inspected, before, inspect)
+        return with_confidence(now), with_confidence(then), left
 
     def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
         """Compare the owner's changed functions with what they were."""
