@@ -5,7 +5,6 @@ They are read from git's objects, never from the working tree.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.observations import Observation, bound_met, observe_match
@@ -37,9 +37,9 @@ from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
-from codeguard.index.executor import spread
+from codeguard.index.executor import ONE, answered
 from codeguard.models import Chunk, Skipped, SourceFile
-from codeguard.workers.tasks import ItemBounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)
 
@@ -324,9 +324,9 @@ class OwnFile:
 def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
     """Return a finding for each function that lost a check or a protection."""
     found: list[Finding] = []
-    batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
-    for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
-        found += findings_of(file.after, [Observation.from_values(json.loads(row)) for row in answer.parts])
+    values = ((file, [as_json(file.before), as_json(file.after)]) for file in files)
+    for file, answer in answered(executor, protections_task, values, ONE, BOUNDS):
+        found += findings_of(file.after, [Observation.from_values(row) for row in answer.values])
         if answer.ended:
             found.append(finding_of(file.after, bound_met(answer.why)))
     return found
@@ -336,21 +336,18 @@ def protections_task() -> Run:
     """Find what a file's functions lost; an item is the file before and after."""
     rule = OWN_RULES[REMOVED_CHECK]
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        before, after = map(rebuilt, json.loads(payload))
-        own = OwnFile(before, after)
-        reading = Reading(own.after)
-        starts = dict(
-            zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
-        )
+    def lost(sides: list[Any]) -> Iterator[object]:
+        own = OwnFile(*map(rebuilt, sides))
+        reading, chunks = Reading(own.after), own.after.chunks
+        starts = dict(zip(map(id, chunks), accumulate(chunks, _end, initial=0), strict=False))
         for old, new in own.changed():
             for item in islice(lost_protections(old, new), 1):
                 reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
                 place = starts[id(new)]
                 match = Match(rule.id, place + item.start, place + item.end, reason)
-                yield json.dumps(observe_match(reading, match, CHANGE, rule).to_values()).encode("ascii")
+                yield observe_match(reading, match, CHANGE, rule).to_values()
 
-    return run
+    return by_values(lost)
 
 
 def _end(start: int, chunk: Chunk) -> int:

@@ -31,13 +31,13 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import is_test
 from codeguard.index.evidence_tasks import worker_sandbox
-from codeguard.index.executor import spread
+from codeguard.index.executor import ONE, answered
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
 from codeguard.trust.installation import kept_secret
-from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
+from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared, by_values
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)
 BOUNDS = ItemBounds(4 * CHECKING_S, 300.0)
@@ -74,19 +74,19 @@ def reviewed(
         for file in files
     }
 
-    def batches() -> Iterator[list[bytes]]:
-        for file, old, new in pairs:
+    def asked() -> Iterator[tuple[tuple[OwnFile, Chunk, Chunk], object]]:
+        for pair in pairs:
+            file, old, new = pair
             (seconds,) = budget.shares([(new, file.after)])
-            value = {**sides[id(file)], "symbols": [old.symbol, new.symbol], "seconds": seconds}
-            yield [json.dumps(value).encode("ascii")]
+            yield pair, {**sides[id(file)], "symbols": [old.symbol, new.symbol], "seconds": seconds}
 
-    answers = spread(executor, comparing_task, batches(), _material(settings), BOUNDS)
-    for (file, old, new), answer in zip(pairs, answers, strict=True):
+    answers = answered(executor, comparing_task, asked(), ONE, BOUNDS, lambda: _material(settings))
+    for (file, old, new), answer in answers:
         if answer.ended:
             budget.charge(file.after.path, budget.file_s)
             result = {"result": EquivalenceResult.UNKNOWN.value, "reason": answer.why}
         else:
-            result = json.loads(answer.last)
+            result = answer.value
             level = min(level or result["level"], result["level"])
             budget.charge(file.after.path, result["spent_s"])
         found += _findings(file, old, new, result, tests)
@@ -147,18 +147,17 @@ def _material(settings: Settings) -> Shared:
         "given": read_given(settings.defense.modules),
         "seed": (settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")).hex(),
     }
-    return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
+    return Shared.of_values(value)
 
 
 def comparing_task(shared: Shared) -> Run:
     """Compare a function of one file with that of another, each with the files that it imports."""
-    value = json.loads(shared.verified())
+    value = shared.value()
     seed, required = bytes.fromhex(value["seed"]), Level[value["level"]]
     given = tuple((place, text) for place, text in value["given"])
     sandbox = worker_sandbox(required, 1, worlds_for(seed)[0].hash_seed, given)
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        asked = json.loads(payload)
+    def compared(asked: dict[str, Any]) -> Iterator[object]:
         meter = Meter(asked["seconds"])
         sides = zip(("before", "after"), asked["symbols"], strict=True)
         references = [_reference(json.dumps(asked[side]), symbol) for side, symbol in sides]
@@ -175,9 +174,9 @@ def comparing_task(shared: Shared) -> Run:
                 result |= {name: getattr(found, name) for name in named} | {"result": found.result.value}
             except BudgetSpentError:
                 result["reason"] = SPENT
-        yield json.dumps({**result, "level": sandbox.level.name, "spent_s": meter.spent_s}).encode("ascii")
+        yield {**result, "level": sandbox.level.name, "spent_s": meter.spent_s}
 
-    return run
+    return by_values(compared)
 
 
 @functools.lru_cache(maxsize=4)

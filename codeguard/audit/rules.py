@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
@@ -50,6 +51,15 @@ class NamedRule:
     def id(self) -> str:
         """The full id, `signal.rule`."""
         return f"{self.signal}.{self.rule.id}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        rule = self.rule
+        grades = {"severity": rule.severity.name.lower(), "confidence": rule.confidence.name.lower()}
+        texts = ("explanation", "remediation", "language", "bad", "good")
+        lists = {"cwe": list(rule.cwe), "special_of": list(rule.special_of)}
+        named = {"rule": self.id, "summary": rule.summary}
+        return named | grades | lists | {name: getattr(rule, name) for name in texts}
 
 
 class FindingKind(StrEnum):
