@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from audit_helpers import git, look, write
+from audit_helpers import commit, look, write
 
 RUNS = "import os\n\n\ndef helper(x):\n    os.system(x)\n"
 SHOWS = "def helper(x):\n    print(x)\n"
@@ -18,11 +18,8 @@ CLEANED = "os.system('ls ' + helper(request.args['x']))"
 
 def caused(repository: Path, before: str, after: str, importer: str, module: str = "pkg/h.py") -> list[str]:
     """Return what an audit of the change of a module says, as rule, path and line."""
-    write(repository, {"pkg/__init__.py": "", module: before, "pkg/view.py": HEAD + importer})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "before")
-    write(repository, {module: after})
-    git(repository, "commit", "-qam", "after")
+    commit(repository, {"pkg/__init__.py": "", module: before, "pkg/view.py": HEAD + importer})
+    commit(repository, {module: after})
     found = look(since="HEAD~1", only=("insecure",)).open
     return [f"{item.path}:{item.place.start_line}" for item in found if item.severity >= 2]
 
