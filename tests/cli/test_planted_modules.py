@@ -21,7 +21,7 @@ SAFE = {
     "python -I -m codeguard": (sys.executable, "-I", "-m", "codeguard"),
 }
 PACKAGES = (
-    "chromadb", "click", "codeguard", "cryptography", "distributed", "filelock", "httpx", "mcp", "nltk", "numpy",
+    "chromadb", "click", "codeguard", "cryptography", "distributed", "filelock", "httpx", "jinja2", "markupsafe", "mcp", "nltk", "numpy",
     "onnxruntime", "openvino", "pathspec", "platformdirs", "pydantic", "pydantic_settings", "RestrictedPython",
     "securesystemslib", "sigstore", "tokenizers", "tree_sitter", "tree_sitter_c", "tree_sitter_javascript",
     "tree_sitter_python", "uvicorn", "yaml",
