@@ -103,6 +103,14 @@ def kind_of_rule(rule: str) -> FindingKind:
     return FindingKind.INTENT if intent else FindingKind.FLAW
 
 
+def by_kind(findings: Iterable[Finding]) -> dict[FindingKind, dict[str, list[Finding]]]:
+    """Return findings by kind and rule, in their order."""
+    found: dict[FindingKind, dict[str, list[Finding]]] = {kind: {} for kind in FindingKind}
+    for item in findings:
+        found[kind_of_rule(item.rule)].setdefault(item.rule, []).append(item)
+    return found
+
+
 def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ...]:
     """Return the audit's own rules and those of the signals (default: the registered ones), sorted by id.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
+from codeguard.audit.rules import all_rules, by_kind
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage
 from codeguard.models import Severity
@@ -22,9 +22,7 @@ LONGEST_SNIPPET = 400  # characters
 def render(view: AuditView) -> FinishedPage:
     """Return the page of one audit."""
     report = view.report
-    by_kind: dict[FindingKind, dict[str, list[Finding]]] = {kind: {} for kind in FindingKind}
-    for item in sorted(report.open, key=lambda found: (-found.severity, -found.confidence, found.rule)):
-        by_kind[kind_of_rule(item.rule)].setdefault(item.rule, []).append(item)
+    ordered = sorted(report.open, key=lambda found: (-found.severity, -found.confidence, found.rule))
     present = {item.severity for item in report.open}
     page = Page(
         title="Audit",
@@ -45,7 +43,7 @@ def render(view: AuditView) -> FinishedPage:
     return page_of(
         page,
         "audit.html",
-        by_kind=by_kind,
+        by_kind=by_kind(ordered),
         rules={rule.id: rule.rule for rule in all_rules()},
         overruled=[item for item in report.findings if not item.open],
         skipped=Counter(item.reason for item in report.skipped).most_common(),
