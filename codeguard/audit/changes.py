@@ -19,8 +19,8 @@ from codeguard.analysis import Reading
 from codeguard.analysis.observations import Observation, bound_met, observe_match
 from codeguard.analysis.rules import Match
 from codeguard.analysis.rules.near_copy import lost_protections
-from codeguard.audit.files_on_disk import Covered, FilesRead, never
 from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.imported_files import Covered, ImportedFiles
 from codeguard.audit.inspection import FUNCTIONS, Side, Source, finding_of, findings_of
 from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
 from codeguard.corpus.decoding import too_large_reason, unreadable_reason
@@ -174,13 +174,25 @@ class ChangeSet:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
 
-    def files_before(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+    def files_before(self, executor: Executor) -> ImportedFiles:
         """Return the files before the change, for what imports them."""
-        return FilesOfTree(self.tree_before, self._objects, executor, covered)
+        return self._files(self.tree_before, executor)
 
-    def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+    def files_after(self, executor: Executor, *covered: Covered) -> ImportedFiles:
         """Return the files after the change, for what imports them."""
-        return FilesOfTree(self.tree_after, self._objects, executor, covered)
+        return self._files(self.tree_after, executor, *covered)
+
+    def _files(self, tree: Mapping[str, Entry], executor: Executor, *covered: Covered) -> ImportedFiles:
+        def has(path: str) -> bool:
+            return path in tree and tree[path].mode not in (LINK, SUBMODULE)
+
+        def read(path: str) -> bytes:
+            data = self._objects.read(tree[path], LARGEST_FILE + 1)
+            if len(data) > LARGEST_FILE:
+                raise CorpusError(f"{path} is too large")
+            return data
+
+        return ImportedFiles(has, read, executor, *covered)
 
     @cached_property
     def tree_before(self) -> Mapping[str, Entry]:
@@ -276,27 +288,6 @@ def _link_problem(entry: Entry, data: bytes) -> str:
     if target.suffix and PurePosixPath(entry.name).suffix.lower() not in ("", target.suffix.lower()):
         return f"link that gives {printable_name(str(target))} another kind of name"
     return f"link to {printable_name(str(target))}, which is looked at itself"
-
-
-class FilesOfTree(FilesRead):
-    """The regular files of a tree, by name, for what imports them (see `codeguard.index.siblings`)."""
-
-    def __init__(
-        self, tree: Mapping[str, Entry], objects: GitObjects, executor: Executor, covered: Covered = never
-    ) -> None:
-        super().__init__(executor, covered)
-        self._tree, self._objects = tree, objects
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        entry = self._tree.get(path)
-        return entry is not None and entry.mode not in (LINK, SUBMODULE)
-
-    def _read(self, path: str) -> bytes:
-        data = self._objects.read(self._tree[path], LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise CorpusError(f"{path} is too large")
-        return data
 
 
 @dataclass(frozen=True, slots=True)

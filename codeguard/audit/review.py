@@ -15,9 +15,10 @@ from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Match
-from codeguard.audit.changes import FilesOfTree, OwnFile
+from codeguard.audit.changes import OwnFile
 from codeguard.audit.evidence import Checked
 from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.imported_files import ImportedFiles
 from codeguard.audit.inspection import chunk_finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.behavior.budget import SPENT, Budget
@@ -48,8 +49,8 @@ _EXAMPLE = re.compile(r"^[ \t]*>>>.*\n?.*$", re.MULTILINE)  # with the line of i
 def reviewed(
     files: Sequence[OwnFile],
     tests: Sequence[SourceFile],
-    before: FilesOfTree,
-    after: FilesOfTree,
+    before: ImportedFiles,
+    after: ImportedFiles,
     settings: Settings,
     executor: Executor,
 ) -> Checked:
@@ -93,7 +94,7 @@ def reviewed(
     return Checked(tuple(found), level, len(pairs), len(pairs), budget=budget.report())
 
 
-def _with_imported(file: SourceFile, siblings: Siblings, tree: FilesOfTree) -> list[dict[str, Any]]:
+def _with_imported(file: SourceFile, siblings: Siblings, tree: ImportedFiles) -> list[dict[str, Any]]:
     """Return a file and those that it imports, as values; the file comes first."""
     others = [tree.file(item.path) for item in siblings.of(file)]
     return [as_json(file), *(as_json(other) for other in others if other is not None)]

@@ -365,9 +365,9 @@ class _Audit:
     def _imported(self) -> SiblingFiles:
         """Return the files that untrusted ones may import."""
         if self._change is None:
-            from codeguard.audit.files_on_disk import FilesOnDisk
+            from codeguard.audit.imported_files import on_disk
 
-            return FilesOnDisk(self._root, self._root, self._executor, self._base.covers)
+            return on_disk(self._root, self._root, self._executor, self._base.covers)
         return self._change.files_after(self._executor, self._base.covers)
 
     def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
