@@ -138,7 +138,8 @@ class GitObjects:
 
     def naming(self, word: str, commit: str) -> list[str]:
         """Return the Python files of a commit's tree that hold a word, by name."""
-        asked = ("grep", "-l", "-z", "-F", "-w", "-I", "--no-textconv", "-e", word, commit, "--", "*.py")
+        # As text whatever the repository's attributes say of them.
+        asked = ("grep", "-l", "-z", "-F", "-w", "-a", "--no-textconv", "-e", word, commit, "--", "*.py")
         found = self._git(*asked, allowed=(0, 1))
         return [os.fsdecode(name.partition(b":")[2]) for name in found.split(b"\0")[:-1]]
 

@@ -63,6 +63,12 @@ def test_another_module_of_that_name_is_not_meant(repository: Path) -> None:
     assert caused(repository, CLEANS, PASSES_ON, view) == []
 
 
+def test_attributes_hide_no_importer(repository: Path) -> None:
+    write(repository, {".gitattributes": "*.py binary\n"})
+    view = f"from pkg.h import helper\n\n\ndef view():\n    {CALL}\n"
+    assert caused(repository, SHOWS, RUNS, view) == ["pkg/h.py:5"]
+
+
 def test_what_is_left_out_is_said(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeguard.audit.importers.MOST", 1)
     view = f"from pkg.h import helper\n\n\ndef view():\n    {CALL}\n"
