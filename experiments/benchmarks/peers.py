@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.peers SETS [--peers FOLDER] [--only SET ...] [--record]
 
 SETS are those of `experiments.freeze`; FOLDER holds the programs bandit and ruff, by default beside this Python. Each
-tool reads every file of a set once, in one process, and counts at one setting: what fails an audit of ours, bandit's
-findings of medium severity and confidence and above and all of them, and all of ruff's rules of the kind (S). A bad
+tool reads every file of a set once, in one process, and counts at one setting: what fails an audit of ours, without
+files that it could not read; bandit's findings of medium severity and confidence and above and all of them, and all of ruff's rules of the kind (S). A bad
 file is found, a good one falsely flagged, by any such finding. `--record` writes into `docs/figures.json`.
 """
 
@@ -88,7 +88,8 @@ def _run(words: list[str], folder: Path) -> tuple[Any, float]:
 def _flagged(tool: str, answer: Any, folder: Path) -> Iterator[str]:
     """Yield the file of each finding that counts."""
     if tool == "codeguard":
-        yield from (item["path"] for item in answer["findings"] if item["fails"])
+        judged = (item for item in answer["findings"] if item["kind"] != "unread")
+        yield from (item["path"] for item in judged if item["fails"])
     elif tool == "ruff":
         yield from (Path(item["filename"]).relative_to(folder.resolve()).as_posix() for item in answer)
     else:
