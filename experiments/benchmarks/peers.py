@@ -4,8 +4,9 @@
 
 SETS are those of `experiments.freeze`; FOLDER holds the programs bandit and ruff, by default beside this Python. Each
 tool reads every file of a set once, in one process, and counts at one setting: what fails an audit of ours, without
-files that it could not read; bandit's findings of medium severity and confidence and above and all of them, and all of ruff's rules of the kind (S). A bad
-file is found, a good one falsely flagged, by any such finding. `--record` writes into `docs/figures.json`.
+files that it could not read; bandit's findings of medium severity and confidence and above and all of them, and all
+of ruff's rules of the kind (S). A bad file is found, a good one falsely flagged, by any such finding. `--record`
+writes into `docs/figures.json`.
 """
 
 from __future__ import annotations
