@@ -13,6 +13,7 @@ EXTRA_OF = {
     "chromadb": "index",
     "httpx": "index",
     "numpy": "index",
+    "jinja2": "html",
     "rich": "index",
     "uvicorn": "index",
     "tokenizers": "minilm",

@@ -161,7 +161,7 @@ def write_page(
     default = _default(defenses)
     body = rendered(
         HERE,
-        {"share": share, "code": lambda text: Markup(code_block(text))},
+        {"share": share, "code": code_block},
         rankings=rankings,
         truth=truth,
         defenses=[item for item in defenses if item.setting != UNDEFENDED],
@@ -178,11 +178,11 @@ def write_page(
             title="Poisoned code retrieval, before and after the defense",
             story=f"{default.poison_before} poisoned results in the top {rankings[0].k} of all questions without"
             f" the defense, {default.poison_after} with it.",
-            body=body,
             facts=facts,
             command=command,
             made=made,
-        )
+        ),
+        body=Markup(body),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")

@@ -5,7 +5,6 @@ They are read from git's objects, never from the working tree.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,13 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.observations import Observation, bound_met, observe_match
 from codeguard.analysis.rules import Match
 from codeguard.analysis.rules.near_copy import lost_protections
-from codeguard.audit.files_on_disk import Covered, FilesRead, never
 from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.imported_files import Covered, ImportedFiles
 from codeguard.audit.inspection import FUNCTIONS, Side, Source, finding_of, findings_of
 from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
 from codeguard.corpus.decoding import too_large_reason, unreadable_reason
@@ -37,9 +37,9 @@ from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
-from codeguard.index.executor import spread
+from codeguard.index.executor import ONE, answered
 from codeguard.models import Chunk, Skipped, SourceFile
-from codeguard.workers.tasks import ItemBounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)
 
@@ -76,6 +76,7 @@ class ChangeSet:
         self._came_from = {
             item.after.name: item.before.name for item in changes if item.after and item.before
         }
+        self._changed = {item.after.name for item in changes if item.after}
         self.gone = frozenset(item.before.name for item in changes if item.before) - {
             item.after.name for item in changes if item.after
         }
@@ -100,7 +101,8 @@ class ChangeSet:
             there[item.rule, item.text_digest].append(item)
 
         def was_there(item: Finding, moved: bool) -> bool:
-            file, rows = self._came_from.get(item.path, ""), there[item.rule, item.text_digest]
+            rows = there[item.rule, item.text_digest]
+            file = self._came_from.get(item.path, "" if item.path in self._changed else item.path)
             for place, row in enumerate(rows):
                 same = row.digest == item.digest and item.symbol if moved else row.path == file
                 if same and row.severity >= item.severity and row.confidence >= item.confidence:
@@ -131,6 +133,36 @@ class ChangeSet:
             places.append(place)
         return frozenset(name for name in self.tree_before if any(_lies_in(name, place) for place in places))
 
+    def modules(self) -> list[tuple[str, str]]:
+        """Return the changed files of Python by name, with the name before, "" if they are new."""
+        changed = (source.name for source in self.after.sources)
+        return [(name, self.came_from(name)) for name in changed if name.endswith(".py")]
+
+    def came_from(self, name: str) -> str:
+        """Return the name before the change of a file that it changes, "" if it is new."""
+        return self._came_from.get(name, "")
+
+    def naming(self, word: str) -> list[str]:
+        """Return the names of the files of Python that hold a word and that the change leaves as they are."""
+        names = self._objects.naming(word, self.base) if word else []
+        return [name for name in names if name not in self._changed | self.gone and not name_problem(name)]
+
+    def text_before(self, name: str) -> str:
+        """Return the text of a file before the change, "" if it is none or there is none."""
+        return self._text(self.tree_before.get(name))
+
+    def text_after(self, name: str) -> str:
+        """Return the text of a file after the change, "" if it is none or there is none."""
+        return self._text(self.tree_after.get(name))
+
+    def _text(self, entry: Entry | None) -> str:
+        if entry is None or entry.mode in (LINK, SUBMODULE):
+            return ""
+        try:
+            return self._objects.read(entry, LARGEST_FILE).decode("utf-8")
+        except UnicodeDecodeError:  # it is read by itself
+            return ""
+
     def write_before(self, names: Iterable[str], folder: Path) -> None:
         """Write regular files as they were before the change into an empty folder of our own."""
         tree = self.tree_before
@@ -142,18 +174,35 @@ class ChangeSet:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
 
-    def files_before(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+    def files_before(self, executor: Executor) -> ImportedFiles:
         """Return the files before the change, for what imports them."""
-        return FilesOfTree(self.tree_before, self._objects, executor, covered)
+        return self._files(self.tree_before, executor)
 
-    def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+    def files_after(self, executor: Executor, *covered: Covered) -> ImportedFiles:
         """Return the files after the change, for what imports them."""
-        return FilesOfTree(self._objects.tree(self._head), self._objects, executor, covered)
+        return self._files(self.tree_after, executor, *covered)
+
+    def _files(self, tree: Mapping[str, Entry], executor: Executor, *covered: Covered) -> ImportedFiles:
+        def has(path: str) -> bool:
+            return path in tree and tree[path].mode not in (LINK, SUBMODULE)
+
+        def read(path: str) -> bytes:
+            data = self._objects.read(tree[path], LARGEST_FILE + 1)
+            if len(data) > LARGEST_FILE:
+                raise CorpusError(f"{path} is too large")
+            return data
+
+        return ImportedFiles(has, read, executor, *covered)
 
     @cached_property
     def tree_before(self) -> Mapping[str, Entry]:
         """What there was before the change, by name."""
         return self._objects.tree(self.base)
+
+    @cached_property
+    def tree_after(self) -> Mapping[str, Entry]:
+        """What there is after the change, by name."""
+        return self._objects.tree(self._head)
 
     def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
         unmerged = {item.after.name for item in changes if item.unmerged and item.after}
@@ -241,27 +290,6 @@ def _link_problem(entry: Entry, data: bytes) -> str:
     return f"link to {printable_name(str(target))}, which is looked at itself"
 
 
-class FilesOfTree(FilesRead):
-    """The regular files of a tree, by name, for what imports them (see `codeguard.index.siblings`)."""
-
-    def __init__(
-        self, tree: Mapping[str, Entry], objects: GitObjects, executor: Executor, covered: Covered = never
-    ) -> None:
-        super().__init__(executor, covered)
-        self._tree, self._objects = tree, objects
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        entry = self._tree.get(path)
-        return entry is not None and entry.mode not in (LINK, SUBMODULE)
-
-    def _read(self, path: str) -> bytes:
-        data = self._objects.read(self._tree[path], LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise CorpusError(f"{path} is too large")
-        return data
-
-
 @dataclass(frozen=True, slots=True)
 class OwnFile:
     """A trusted file before and after a change."""
@@ -287,9 +315,9 @@ class OwnFile:
 def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
     """Return a finding for each function that lost a check or a protection."""
     found: list[Finding] = []
-    batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
-    for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
-        found += findings_of(file.after, [Observation.from_values(json.loads(row)) for row in answer.parts])
+    values = ((file, [as_json(file.before), as_json(file.after)]) for file in files)
+    for file, answer in answered(executor, protections_task, values, ONE, BOUNDS):
+        found += findings_of(file.after, [Observation.from_values(row) for row in answer.values])
         if answer.ended:
             found.append(finding_of(file.after, bound_met(answer.why)))
     return found
@@ -299,21 +327,18 @@ def protections_task() -> Run:
     """Find what a file's functions lost; an item is the file before and after."""
     rule = OWN_RULES[REMOVED_CHECK]
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        before, after = map(rebuilt, json.loads(payload))
-        own = OwnFile(before, after)
-        reading = Reading(own.after)
-        starts = dict(
-            zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
-        )
+    def lost(sides: list[Any]) -> Iterator[object]:
+        own = OwnFile(*map(rebuilt, sides))
+        reading, chunks = Reading(own.after), own.after.chunks
+        starts = dict(zip(map(id, chunks), accumulate(chunks, _end, initial=0), strict=False))
         for old, new in own.changed():
             for item in islice(lost_protections(old, new), 1):
                 reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
                 place = starts[id(new)]
                 match = Match(rule.id, place + item.start, place + item.end, reason)
-                yield json.dumps(observe_match(reading, match, CHANGE, rule).to_values()).encode("ascii")
+                yield observe_match(reading, match, CHANGE, rule).to_values()
 
-    return run
+    return by_values(lost)
 
 
 def _end(start: int, chunk: Chunk) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.audit.files_on_disk import FilesOnDisk, read_named
+from codeguard.audit.imported_files import on_disk, read_named
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.behavior.specs.files import spec_files
@@ -93,7 +93,7 @@ def check_file(
             )
         trusted, shared = _material(chosen, against, warn)
         listed = {(item.path, item.sha256) for item in trusted}
-        files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
+        files = on_disk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
         checks = Checks(executor, lambda answered: shared)
         budget = budget or SandboxBudget.of(chosen.defense)

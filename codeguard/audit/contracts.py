@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from codeguard.audit.files_on_disk import read_named
+from codeguard.audit.imported_files import read_named
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.shapes import ValueShape

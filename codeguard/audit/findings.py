@@ -66,6 +66,14 @@ class Finding:
         return self.standing is Standing.OPEN
 
     @property
+    def columns(self) -> tuple[int, int]:
+        """The start and the end of what was found in the snippet."""
+        length, place = len(self.snippet), self.place
+        start = min(max(place.start_column - 1, 0), length)
+        end = min(place.end_column - 1, length) if place.end_line == place.start_line else length
+        return start, max(start, end)
+
+    @property
     def sure(self) -> bool:
         """Whether it counts at the point where the audit operates: not a guess."""
         return self.confidence > Confidence.LOW or is_fact(self.rule)

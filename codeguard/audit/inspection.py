@@ -150,6 +150,16 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
     ]
 
 
+def with_more(findings: Sequence[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """Return findings, with those of others that nothing said of the same line as gravely."""
+
+    def key(item: Finding) -> tuple[object, ...]:
+        return item.rule, item.path, item.place.start_line, item.severity, item.confidence
+
+    known = set(map(key, findings))
+    return [*findings, *{key(item): item for item in more if key(item) not in known}.values()]
+
+
 # The line of a secret is all that the finding is about, whatever stands around it.
 _OF_SECRETS = frozenset(
     {f"secrets.{rule}" for rule in ("assigned-secret", "cloud-key", "service-token", "password-in-url")}
@@ -328,9 +338,10 @@ def inspect_all(
     names: Sequence[str],
     *,
     keep: bool = True,
+    only: tuple[str, ...] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> list[Inspected]:
-    """Return the results of the named static signals for each file, in the order of the sources.
+    """Return the results of the named static signals, or `only` some, for each file, in the order of the sources.
 
     A file that reaches a limit, or on which a worker dies, is a separate finding in addition to those found
     until then.
@@ -359,7 +370,7 @@ def inspect_all(
             cut.append(position)
             yield file
 
-    requests = map(ExaminationRequest, files())
+    requests = (ExaminationRequest(file, only) for file in files())
     for file, steps in examine_files(executor, lambda: shared, names, requests):
         progress(len(results), len(sources))
         results[cut.popleft()] = inspected(file, steps, keep=keep)

@@ -15,9 +15,10 @@ from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Match
-from codeguard.audit.changes import FilesOfTree, OwnFile
+from codeguard.audit.changes import OwnFile
 from codeguard.audit.evidence import Checked
 from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.imported_files import ImportedFiles
 from codeguard.audit.inspection import chunk_finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.behavior.budget import SPENT, Budget
@@ -30,14 +31,14 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import is_test
 from codeguard.index.evidence_tasks import worker_sandbox
-from codeguard.index.executor import spread
+from codeguard.index.executor import ONE, answered
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
 from codeguard.syntax.capabilities import CONVICTING, ENVIRONMENT
 from codeguard.trust.installation import kept_secret
-from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
+from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared, by_values
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)
 BOUNDS = ItemBounds(4 * CHECKING_S, 300.0)
@@ -48,8 +49,8 @@ _EXAMPLE = re.compile(r"^[ \t]*>>>.*\n?.*$", re.MULTILINE)  # with the line of i
 def reviewed(
     files: Sequence[OwnFile],
     tests: Sequence[SourceFile],
-    before: FilesOfTree,
-    after: FilesOfTree,
+    before: ImportedFiles,
+    after: ImportedFiles,
     settings: Settings,
     executor: Executor,
 ) -> Checked:
@@ -74,26 +75,26 @@ def reviewed(
         for file in files
     }
 
-    def batches() -> Iterator[list[bytes]]:
-        for file, old, new in pairs:
+    def asked() -> Iterator[tuple[tuple[OwnFile, Chunk, Chunk], object]]:
+        for pair in pairs:
+            file, old, new = pair
             (seconds,) = budget.shares([(new, file.after)])
-            value = {**sides[id(file)], "symbols": [old.symbol, new.symbol], "seconds": seconds}
-            yield [json.dumps(value).encode("ascii")]
+            yield pair, {**sides[id(file)], "symbols": [old.symbol, new.symbol], "seconds": seconds}
 
-    answers = spread(executor, comparing_task, batches(), _material(settings), BOUNDS)
-    for (file, old, new), answer in zip(pairs, answers, strict=True):
+    answers = answered(executor, comparing_task, asked(), ONE, BOUNDS, lambda: _material(settings))
+    for (file, old, new), answer in answers:
         if answer.ended:
             budget.charge(file.after.path, budget.file_s)
             result = {"result": EquivalenceResult.UNKNOWN.value, "reason": answer.why}
         else:
-            result = json.loads(answer.last)
+            result = answer.value
             level = min(level or result["level"], result["level"])
             budget.charge(file.after.path, result["spent_s"])
         found += _findings(file, old, new, result, tests)
     return Checked(tuple(found), level, len(pairs), len(pairs), budget=budget.report())
 
 
-def _with_imported(file: SourceFile, siblings: Siblings, tree: FilesOfTree) -> list[dict[str, Any]]:
+def _with_imported(file: SourceFile, siblings: Siblings, tree: ImportedFiles) -> list[dict[str, Any]]:
     """Return a file and those that it imports, as values; the file comes first."""
     others = [tree.file(item.path) for item in siblings.of(file)]
     return [as_json(file), *(as_json(other) for other in others if other is not None)]
@@ -147,18 +148,17 @@ def _material(settings: Settings) -> Shared:
         "given": read_given(settings.defense.modules),
         "seed": (settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")).hex(),
     }
-    return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
+    return Shared.of_values(value)
 
 
 def comparing_task(shared: Shared) -> Run:
     """Compare a function of one file with that of another, each with the files that it imports."""
-    value = json.loads(shared.verified())
+    value = shared.value()
     seed, required = bytes.fromhex(value["seed"]), Level[value["level"]]
     given = tuple((place, text) for place, text in value["given"])
     sandbox = worker_sandbox(required, 1, worlds_for(seed)[0].hash_seed, given)
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        asked = json.loads(payload)
+    def compared(asked: dict[str, Any]) -> Iterator[object]:
         meter = Meter(asked["seconds"])
         sides = zip(("before", "after"), asked["symbols"], strict=True)
         references = [_reference(json.dumps(asked[side]), symbol) for side, symbol in sides]
@@ -175,9 +175,9 @@ def comparing_task(shared: Shared) -> Run:
                 result |= {name: getattr(found, name) for name in named} | {"result": found.result.value}
             except BudgetSpentError:
                 result["reason"] = SPENT
-        yield json.dumps({**result, "level": sandbox.level.name, "spent_s": meter.spent_s}).encode("ascii")
+        yield {**result, "level": sandbox.level.name, "spent_s": meter.spent_s}
 
-    return run
+    return by_values(compared)
 
 
 @functools.lru_cache(maxsize=4)

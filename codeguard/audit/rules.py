@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
@@ -51,6 +52,15 @@ class NamedRule:
         """The full id, `signal.rule`."""
         return f"{self.signal}.{self.rule.id}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        rule = self.rule
+        grades = {"severity": rule.severity.name.lower(), "confidence": rule.confidence.name.lower()}
+        texts = ("explanation", "remediation", "language", "bad", "good")
+        lists = {"cwe": list(rule.cwe), "special_of": list(rule.special_of)}
+        named = {"rule": self.id, "summary": rule.summary}
+        return named | grades | lists | {name: getattr(rule, name) for name in texts}
+
 
 class FindingKind(StrEnum):
     """What a finding is about, the most urgent first: an attacker's intent, a mistake, what was not read, a change."""
@@ -91,6 +101,14 @@ def kind_of_rule(rule: str) -> FindingKind:
         return FindingKind.REVIEW
     intent = rule == NEW_EFFECT or signal in _signals_of_intent()
     return FindingKind.INTENT if intent else FindingKind.FLAW
+
+
+def by_kind(findings: Iterable[Finding]) -> dict[FindingKind, dict[str, list[Finding]]]:
+    """Return findings by kind and rule, in their order."""
+    found: dict[FindingKind, dict[str, list[Finding]]] = {kind: {} for kind in FindingKind}
+    for item in findings:
+        found[kind_of_rule(item.rule)].setdefault(item.rule, []).append(item)
+    return found
 
 
 def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ...]:

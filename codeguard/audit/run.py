@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from codeguard.analysis.rules import FileSignal
 from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
-from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
+from codeguard.audit.findings import AuditReport, Finding, with_fingerprints
 from codeguard.audit.inspection import (
     Inspected,
     Side,
@@ -25,6 +25,7 @@ from codeguard.audit.inspection import (
     inspect_all,
     own_modules,
     told_once,
+    with_more,
     without_general,
     workers_for,
 )
@@ -147,7 +148,7 @@ class _Audit:
         options.selection.check(rules)
         refuse_unknown(settings.defense)
         if options.baseline is not None:  # report an unreadable baseline before the work, not after it
-            from codeguard.audit.baseline import read_baseline
+            from codeguard.audit.policy import read_baseline
 
             read_baseline(options.baseline, missing_is_empty=options.update_baseline)
         self._ignored_state = left_alone(settings)
@@ -172,12 +173,14 @@ class _Audit:
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
+            beside, beside_before, left = self._in_importers(change, inspected, before)
+            self._warnings += left
+            findings, there = with_more(findings, beside), with_more(there, beside_before)
             findings = [*change.newly_caused(findings, there), *review.findings]
             checked = checked.with_review(review)
         if self._policy is not None:
-            findings = self._policy.applied(findings)
-        findings = self._accepted(findings)
-        kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
+            findings = self._policy.leveled(findings)
+        kept = with_fingerprints(told_once(self._accepted(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
         return AuditReport(
             # Only of those that were asked for: `--select` of the general rule alone shows it.
@@ -318,6 +321,19 @@ class _Audit:
             progress=lambda done, total: self._progress("files", done, total),
         )
 
+    def _in_importers(
+        self, change: ChangeSet, inspected: Sequence[Inspected], before: Sequence[Inspected]
+    ) -> tuple[list[Finding], list[Finding], list[str]]:
+        from codeguard.audit.importers import in_importers
+
+        def inspect(side: Side, only: Sequence[str]) -> list[Inspected]:
+            return inspect_all(
+                side.sources, self._executor, self._shared, self._signals, keep=False, only=tuple(only)
+            )
+
+        now, then, left = in_importers(change, inspected, before, inspect)
+        return with_confidence(now), with_confidence(then), left
+
     def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
         """Compare the owner's changed functions with what they were."""
         change, files = self._change, [item.file for item in inspected if item.file is not None]
@@ -349,9 +365,9 @@ class _Audit:
     def _imported(self) -> SiblingFiles:
         """Return the files that untrusted ones may import."""
         if self._change is None:
-            from codeguard.audit.files_on_disk import FilesOnDisk
+            from codeguard.audit.imported_files import on_disk
 
-            return FilesOnDisk(self._root, self._root, self._executor, self._base.covers)
+            return on_disk(self._root, self._root, self._executor, self._base.covers)
         return self._change.files_after(self._executor, self._base.covers)
 
     def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
@@ -372,32 +388,27 @@ class _Audit:
             lambda done, total: self._progress("checks", done, total),
         )
 
-    def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
+    def _accepted(self, findings: Sequence[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        """Overrule what the user, the policy and the baseline accept, in this order."""
         known = Acceptances() if self._ignored_state else load_acceptances(self._settings.state)
         if known.refused:
             self._warnings.append(f"{known.refused} acceptances do not verify: they do not count")
-        result = []
-        for item in findings:
-            acceptance = known.of(item.digest) if item.open else None
-            if acceptance is not None:
-                item = item.overruled(Standing.ACCEPTED, acceptance.say())
-            result.append(item)
-        return result
-
-    def _baselined(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        accepted = [*known.entries.values(), *(self._policy.accepted if self._policy is not None else ())]
         place = self._options.baseline
-        if place is None:
-            return findings
-        from codeguard.audit.baseline import applied, audited_scope, read_baseline, write_baseline
+        if not accepted and place is None:
+            return list(findings)
+        from codeguard.audit.policy import audited_scope, overruled, read_baseline, write_baseline
 
-        ordered = with_fingerprints(findings)
-        known = read_baseline(place, missing_is_empty=self._options.update_baseline)
+        found = overruled(with_fingerprints(findings), accepted)
+        if place is None:
+            return found
+        known_before = read_baseline(place, missing_is_empty=self._options.update_baseline)
         if self._options.update_baseline:
             names = audited_scope(self._paths, self._base.root, self._options.of_change, inspected)
-            write_baseline(known, ordered, names, self._writes_down, self._options.reason)
-            known = read_baseline(place)
-        problem = known.problem(self._paths, self._base, self._options.of_change, inspected)
-        return [*ordered, problem] if problem is not None else applied(known.entries, ordered)
+            write_baseline(known_before, found, names, self._writes_down, self._options.reason)
+            known_before = read_baseline(place)
+        problem = known_before.problem(self._paths, self._base, self._options.of_change, inspected)
+        return [*found, problem] if problem is not None else overruled(found, known_before.entries)
 
     def _writes_down(self, item: Finding) -> bool:
         return self._takes(item) and item.severity >= self._options.baseline_from and item.sure

@@ -19,17 +19,11 @@ def rules(format_: str) -> None:
 
     found = all_rules()
     if format_ == "json":
-        rows = [
-            {
-                "rule": item.id,
-                "summary": item.rule.summary,
-                "severity": item.rule.severity.name.lower(),
-                "confidence": item.rule.confidence.name.lower(),
-                "cwe": list(item.rule.cwe),
-            }
-            for item in found
-        ]
-        say_json({"schema": "codeguard.rules/1", "rules": rows})
+        rows = [item.to_json() for item in found]
+        listed = ("rule", "summary", "severity", "confidence", "cwe")
+        say_json(
+            {"schema": "codeguard.rules/1", "rules": [{key: row[key] for key in listed} for row in rows]}
+        )
         return
     if format_ == "markdown":
         from codeguard.reports.rules_page import rules_page
@@ -69,22 +63,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
     found = find_rule(rule)
     known = found.rule
     if format_ == "json":
-        say_json(
-            {
-                "schema": "codeguard.rule/1",
-                "rule": found.id,
-                "summary": known.summary,
-                "severity": known.severity.name.lower(),
-                "confidence": known.confidence.name.lower(),
-                "cwe": list(known.cwe),
-                "explanation": known.explanation,
-                "remediation": known.remediation,
-                "special_of": list(known.special_of),
-                "language": known.language,
-                "bad": known.bad,
-                "good": known.good,
-            }
-        )
+        say_json({"schema": "codeguard.rule/1", **found.to_json()})
         return
     say(f"{found.id}: {known.summary}")
     say(f"severity {known.severity.name.lower()}, confidence {known.confidence.name.lower()}")

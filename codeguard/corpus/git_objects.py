@@ -136,6 +136,13 @@ class GitObjects:
             found[os.fsdecode(name)] = Entry(os.fsdecode(name), first, blob)
         return found
 
+    def naming(self, word: str, commit: str) -> list[str]:
+        """Return the Python files of a commit's tree that hold a word, by name."""
+        # As text whatever the repository's attributes say of them.
+        asked = ("grep", "-l", "-z", "-F", "-w", "-a", "--no-textconv", "-e", word, commit, "--", "*.py")
+        found = self._git(*asked, allowed=(0, 1))
+        return [os.fsdecode(name.partition(b":")[2]) for name in found.split(b"\0")[:-1]]
+
     def sizes(self, entries: Sequence[Entry]) -> list[int]:
         """Return the size of each entry's content, in bytes, 0 for a submodule.
 

@@ -49,6 +49,8 @@ class StoredText:
 
 
 MOST_COPIES = 20  # places of the same text, named with a result
+_LOCATION = ("path", "symbol", "kind", "start_line", "end_line", "sha256", "masked")
+_JUDGED = ("trust", "on_disk", "verdict", "convicted", "demoted", "penalty", "score")
 
 
 def warn_of_level(level: str, required: str) -> None:
@@ -76,33 +78,16 @@ class Retrieval:
 
 def location_metadata(item: Ranked) -> dict[str, Any]:
     """Return the location of a result, and of the same text in other files, for a framework's metadata."""
-    chunk = item.chunk
+    known = item.to_json()
     copies = [f"{copy.chunk.path}:{copy.chunk.start_line}" for copy in item.copies[:MOST_COPIES]]
-    return ({"copies": copies} if copies else {}) | {
-        "path": chunk.path,
-        "symbol": chunk.symbol,
-        "kind": chunk.kind.value,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "sha256": chunk.sha256,
-        "masked": chunk.masked,
-    }
+    return {name: known[name] for name in _LOCATION} | ({"copies": copies} if copies else {})
 
 
 def verdict_of(item: Ranked) -> dict[str, Any]:
     """Return the evidence about a text, for a framework's metadata; `reasons` are those of the penalties."""
-    return {
-        "trust": item.trust.value,
-        "on_disk": item.on_disk.value,
-        "verdict": item.verdict,
-        "convicted": item.convicted,
-        "demoted": item.demoted,
-        "penalty": item.penalty,
-        "score": item.score,
-        "reasons": [
-            part.reason for part in by_urgency(item.evidence) if part.penalty or part.convicts or part.demotes
-        ],
-    }
+    known = item.to_json()
+    against = [part for part in by_urgency(item.evidence) if part.penalty or part.convicts or part.demotes]
+    return {name: known[name] for name in _JUDGED} | {"reasons": [part.reason for part in against]}
 
 
 class DocumentJudge:

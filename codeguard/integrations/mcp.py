@@ -380,16 +380,9 @@ def _finding(item: Finding, fence: Fence) -> dict[str, Any]:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    known = find_rule(rule[:LONGEST_SHOWN])
-    return {
-        "rule": known.id,
-        "summary": known.rule.summary,
-        "severity": known.rule.severity.name.lower(),
-        "cwe": [f"CWE-{number}" for number in known.rule.cwe],
-        "explanation": known.rule.explanation,
-        "bad": known.rule.bad,
-        "good": known.rule.good,
-    }
+    known = find_rule(rule[:LONGEST_SHOWN]).to_json()
+    shown = ("rule", "summary", "severity", "explanation", "bad", "good")
+    return {**{name: known[name] for name in shown}, "cwe": [f"CWE-{number}" for number in known["cwe"]]}
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Any
 
 from codeguard.analysis.rules import Rule
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import kind_of_rule
+from codeguard.audit.rules import all_rules, kind_of_rule
 from codeguard.corpus.secrets import mask_secrets
-from codeguard.escaping import FinishedPage, escaped
+from codeguard.escaping import FinishedPage, ReportText, escaped
 from codeguard.models import Severity
 from codeguard.reports.styled import counted, level_line
 
@@ -104,29 +104,39 @@ def finding_json(item: Finding) -> dict[str, Any]:
     }
 
 
-def github_annotations(report: AuditReport) -> str:
+def github_annotations(report: AuditReport) -> ReportText:
     """Return a workflow command for each warning and each open finding, which GitHub shows beside the lines.
 
     Escaping follows the workflow commands of actions/toolkit: in a message `%`, CR and LF are percent-encoded, in a
     property `:` and `,` as well.
     """
     warnings = [f"::warning title=codeguard::{_message(line)}" for line in report.warnings]
-    return "\n".join([*warnings, *map(_annotation, report.open)])
+    known = {named.id: named.rule for named in all_rules()} if report.open else {}
+    lines = [*warnings, *(_annotation(item, known.get(item.rule)) for item in report.open)]
+    return ReportText("\n".join(lines), (item.digest for item in report.open))
 
 
-def _annotation(item: Finding) -> str:
+def _annotation(item: Finding, rule: Rule | None) -> str:
     command = LEVELS[item.severity].replace("note", "notice")
     place = item.place
     properties = {
         "file": item.path,
         "line": str(place.start_line),
         "endLine": str(max(place.start_line, place.end_line)),
-        "title": f"{item.rule} ({item.severity.name.lower()}, {item.confidence.name.lower()} confidence)",
+        "title": rule.summary if rule is not None else item.rule,
     }
     if place.end_line == place.start_line:  # columns count only within one line
         properties |= {"col": str(place.start_column), "endColumn": str(place.end_column)}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{command} {listed}::{_message(item.reason)}"
+    lines = [item.reason, rule.advice if rule is not None else ""]
+    lines.append(
+        f"{_grade(item)}; codeguard explain {item.rule}" + f"; digest {item.digest}" * bool(item.digest)
+    )
+    return f"::{command} {listed}::{_message(chr(10).join(filter(None, lines)))}"
+
+
+def _grade(item: Finding) -> str:
+    return f"{item.severity.name.lower()} severity, {item.confidence.name.lower()} confidence"
 
 
 def _message(text: str) -> str:
@@ -153,28 +163,28 @@ def job_summary(view: AuditView) -> FinishedPage:
         f"{counted(report.files, 'file')}, {counted(report.lines, 'line')}.",
     ]
     lines += [f"\n**{_cell(line)}**" for line in report.warnings]
-    rows = [
-        [
-            f"{item.severity.name.lower()}, {item.confidence.name.lower()}",
-            item.rule,
-            _place(item),
-            item.reason,
+    rows = [[_grade(item), item.rule, _place(item), item.reason] for item in failing]
+    lines += _table("", ("how grave, how sure", "rule", "place", "what"), rows)
+    advice = {named.id: named.rule.advice for named in all_rules()} if failing else {}
+    rows = [[rule, advice.get(rule, "")] for rule in dict.fromkeys(item.rule for item in failing)]
+    lines += _table("How to fix it", ("rule", "`codeguard explain RULE` says more"), rows)
+    if failing:
+        lines += [
+            "",
+            'Honest all the same? `codeguard accept DIGEST --reason "…"`, with the digest of its annotation.',
         ]
-        for item in failing
-    ]
-    lines += _table("", ("severity, confidence", "rule", "place", "what"), rows)
     compared = [item for item in review if "call" in item.measurements]
     shown = ("call", "before", "now", "alongside")
-    rows = [[item.symbol, _place(item), *(str(item.measurements[key]) for key in shown)] for item in compared]
-    head = ("function", "place", "smallest call", "before", "now", "tests and examples")
+    rows = [[_place(item), *(str(item.measurements[key]) for key in shown)] for item in compared]
+    head = ("place", "smallest call", "before", "now", "tests and examples")
     lines += _table("Changed behavior of trusted code", head, rows)
-    rows = [[item.symbol, _place(item), item.reason] for item in review if item not in compared]
-    lines += _table("Other changes of trusted code", ("function", "place", "what"), rows)
+    rows = [[_place(item), item.reason] for item in review if item not in compared]
+    lines += _table("Other changes of trusted code", ("place", "what"), rows)
     return FinishedPage("\n".join(lines))
 
 
 def _place(item: Finding) -> str:
-    return f"{item.path}:{item.place.start_line}"
+    return f"{item.path}:{item.place.start_line}" + (f" ({item.symbol})" if item.symbol else "")
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Iterable[str]]) -> list[str]:

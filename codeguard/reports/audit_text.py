@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
+from codeguard.audit.rules import all_rules, by_kind
 from codeguard.config import below_level
 from codeguard.escaping import ReportText, escaped
 from codeguard.reports.audit_formats import AuditView
@@ -29,14 +29,18 @@ def render(view: AuditView) -> ReportText:
     lines = [f"{f'{below}; ' if below else ''}{escaped(report.trust)}"]
     if report.open:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
-        for kind in reversed(FindingKind):
-            of_kind = [item for item in report.open if item.sure and kind_of_rule(item.rule) is kind]
-            lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
-            for rule, group in _by_rule(of_kind):
-                lines += _group(rule, group, *advice.get(rule, ("", "")))
-        if less_sure := [item for item in report.open if not item.sure]:
-            lines += ["", f"less sure, fails nothing: {counted(len(less_sure), 'finding')} of low confidence"]
-            for rule, group in _by_rule(less_sure):
+        parts = {
+            f"{kind.heading}: {{}}": rules
+            for kind, rules in reversed(by_kind(item for item in report.open if item.sure).items())
+        }
+        unsure = by_kind(item for item in report.open if not item.sure).values()
+        parts["less sure, fails nothing: {} of low confidence"] = {
+            rule: group for rules in unsure for rule, group in rules.items()
+        }
+        for heading, rules in parts.items():
+            count = sum(map(len, rules.values()))
+            lines += ["", heading.format(counted(count, "finding"))] if count else []
+            for rule, group in sorted(rules.items(), key=_worst_last):
                 lines += _group(rule, group, *advice.get(rule, ("", "")))
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
@@ -48,12 +52,8 @@ def render(view: AuditView) -> ReportText:
     return ReportText(text, (item.digest for item in report.findings))
 
 
-def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return the findings of each rule, the rule with the most severe one last."""
-    groups: dict[str, list[Finding]] = {}
-    for item in findings:
-        groups.setdefault(item.rule, []).append(item)
-    return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
+def _worst_last(of_rule: tuple[str, Sequence[Finding]]) -> tuple[int, str]:
+    return max(item.severity for item in of_rule[1]), of_rule[0]
 
 
 def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:
@@ -105,14 +105,12 @@ def _source(item: Finding) -> list[str]:
     """Return the escaped source line and a line of carets under the match."""
     if not item.snippet.strip():
         return []
-    start = min(item.place.start_column - 1, len(item.snippet))
-    same_line = item.place.end_line == item.place.start_line
-    end = min(item.place.end_column - 1, len(item.snippet)) if same_line else len(item.snippet)
+    start, end = item.columns
     indent = len(item.snippet) - len(item.snippet.lstrip())
     first = max(min(indent, start), start - WIDTH // 2)
     before = _shown(item.snippet[first:start])
-    marked = _shown(item.snippet[start : max(start, end)])
-    after = _shown(item.snippet[max(start, end) :])
+    marked = _shown(item.snippet[start:end])
+    after = _shown(item.snippet[end:])
     room = max(0, WIDTH - len(before))
     line = (before + marked + after)[: len(before) + room]
     carets = "^" * max(1, min(_columns(marked), room))

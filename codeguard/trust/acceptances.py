@@ -1,7 +1,7 @@
-"""Acceptances: chunk texts that a person accepted, by digest, with name, date and reason.
+"""Acceptances: texts and findings that a person accepted, by digest, with name, date and reason.
 
-The list is in the state directory and every entry is authenticated with the key in the user's configuration
-directory, so a foreign state directory overrules nothing.
+The list of `codeguard accept` is in the state directory and every entry is authenticated with the key in the user's
+configuration directory, so a foreign state directory overrules nothing.
 """
 
 from __future__ import annotations
@@ -29,17 +29,30 @@ _LONGEST = 2_000  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One chunk's text that a person has reviewed and accepted.
+    """What a person has reviewed and accepted: one chunk's text, or with `rule` and `path` findings.
 
-    `date` is UTC, ISO 8601, whole seconds, "" if a policy does not tell it; `until` the last day on which it counts,
-    None if its text alone ends it.
+    `digest` is that of the text, or of the findings' lines, of which there may be `count`. `date` is UTC, ISO 8601,
+    whole seconds, "" if only a list of the team names it; `until` the last day on which it counts, None if its text
+    alone ends it.
     """
 
     digest: str
     reason: str
-    by: str
+    by: str = ""
     date: str = ""
     until: datetime.date | None = None
+    rule: str = ""
+    path: str = ""
+    count: int = 1
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is about: rule and path, "" for any, and digest."""
+        return self.rule, self.path, self.digest
+
+    def late(self, today: datetime.date) -> bool:
+        """Return whether it counts no more."""
+        return self.until is not None and self.until < today
 
     def say(self) -> str:
         """Return one line: who, when, why."""

@@ -6,7 +6,7 @@ of whole parts. The time of matching is bounded by the product of the lengths, e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from fnmatch import fnmatchcase
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.config import Settings
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, ManifestError
 from codeguard.escaping import shown
+from codeguard.trust.strict_json import flag, integer, items, members, text
 
 MAX_PATTERN = 1024  # characters
 _ANY_NAME = "\0"  # a name that no path has and no pattern contains
@@ -82,19 +83,20 @@ class SigningPolicy:
 
         Raises ConfigError for unknown keys and values of the wrong type.
         """
-        values = dict(_typed(table, _POLICY, "signing policy"))
-        if "root" not in values:
-            raise ConfigError("signing policy names no root", expected='root = "the label of the tree"')
-        convert: Mapping[str, Callable[[Any], object]] = {
-            "signers": lambda found: tuple(_signer(item, base) for item in found),
-            "revoked": lambda found: frozenset(_texts(found, "revoked of the signing policy")),
-            "trees": lambda found: tuple(
-                path.resolve() for path in _files(found, "trees of the signing policy", base)
-            ),
-        }
-        for key in convert.keys() & values.keys():
-            values[key] = convert[key](values[key])
-        return cls(**values)
+        try:
+            values = _POLICY(table, "the signing policy")
+        except ManifestError as error:  # the forms are those of manifests, and this is the user's own
+            raise ConfigError(error.what, got=error.got, expected=error.expected) from None
+
+        def places(names: Iterable[str]) -> tuple[Path, ...]:
+            return tuple(base / Path(name).expanduser() for name in names)
+
+        signers = (
+            SignerPolicy(**{**row, "keys": places(row.get("keys", ()))}) for row in values.get("signers", ())
+        )
+        trees = (path.resolve() for path in places(values.get("trees", ())))
+        revoked = frozenset(values.get("revoked", ()))
+        return cls(**{**values, "signers": tuple(signers), "trees": tuple(trees), "revoked": revoked})
 
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
@@ -122,59 +124,23 @@ def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, Signin
     return found
 
 
-_POLICY = {"root": str, "trees": list, "threshold": int, "least_version": int,
-           "require_expiry": bool, "revoked": list, "signers": list}  # fmt: skip
-_SIGNER = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
-
-
-def _signer(table: object, base: Path) -> SignerPolicy:
-    values = _typed(table, _SIGNER, "[[signers]]")
-    if not values.get("identity"):
-        raise ConfigError("a signer has no identity", got=shown(str(values)), expected='identity = "…"')
-    where = f"signer {shown(values['identity'])}"
-    return SignerPolicy(
-        identity=values["identity"],
-        keys=_files(values.get("keys", ()), f"keys of {where}", base),
-        paths=_texts(values.get("paths", ["**"]), f"paths of {where}"),
-        until=_until(values.get("until")),
-        issuer=values.get("issuer", ""),
-    )
-
-
-def _until(value: datetime | date | None) -> datetime | None:
-    if value is None:
-        return None
-    if not isinstance(value, datetime):
+def _until(value: Any, where: str) -> datetime:
+    if type(value) is date:
         # A date lasts until the end of that day, in UTC so that it is the same moment everywhere.
         return datetime.combine(value, time(23, 59, 59), UTC)
+    if not isinstance(value, datetime):
+        raise ManifestError(where, got=type(value).__name__, expected="a date or a time")
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-def _typed(table: object, known: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    if not isinstance(table, dict):
-        raise ConfigError(where, got=type(table).__name__, expected="a table")
-    for key, value in table.items():
-        if key not in known:
-            raise ConfigError(
-                f"{where}: unknown key {shown(str(key))}", expected=f"one of {', '.join(known)}"
-            )
-        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
-            names = known[key] if isinstance(known[key], tuple) else (known[key],)
-            raise ConfigError(
-                f"{where}: {key}", got=type(value).__name__, expected=" or ".join(n.__name__ for n in names)
-            )
-    return table
-
-
-def _texts(value: Sequence[object], where: str) -> tuple[str, ...]:
-    for item in value:
-        if not isinstance(item, str):
-            raise ConfigError(where, got=type(item).__name__, expected="strings")
-    return tuple(str(item) for item in value)
-
-
-def _files(value: Sequence[object], where: str, base: Path) -> tuple[Path, ...]:
-    return tuple(base / Path(text).expanduser() for text in _texts(value, where))
+_TEXTS = items(text(), 10_000)
+_SIGNER = {"identity": text(), "keys": _TEXTS, "paths": _TEXTS, "until": _until, "issuer": text()}
+_SIGNERS = items(members(_SIGNER, optional=("keys", "paths", "until", "issuer")), 10_000)
+_CONDITIONS = {
+    "trees": _TEXTS, "threshold": integer(0), "least_version": integer(0), "require_expiry": flag,
+    "revoked": _TEXTS, "signers": _SIGNERS,
+}  # fmt: skip
+_POLICY = members({"root": text(512), **_CONDITIONS}, optional=tuple(_CONDITIONS))
 
 
 def _check(policy: SigningPolicy) -> None:
@@ -185,6 +151,8 @@ def _check(policy: SigningPolicy) -> None:
         if identities.count(identity) > 1:
             raise ConfigError("signing policy names a signer twice", got=shown(identity), expected="once")
     for signer in policy.signers:
+        if not signer.identity:
+            raise ConfigError("a signer has no identity", got="an empty text", expected='identity = "…"')
         if bool(signer.keys) == bool(signer.issuer):
             raise ConfigError(
                 f"signer {shown(signer.identity)}",

@@ -95,6 +95,12 @@ def integer(least: int) -> Form:
     return read
 
 
+def flag(value: Any, where: str) -> bool:
+    """Read true or false."""
+    _typed(value, bool, where)
+    return bool(value)
+
+
 def sha256(value: Any, where: str) -> str:
     """Read 64 lower-case hexadecimal digits."""
     digest: str = text(1024)(value, where)

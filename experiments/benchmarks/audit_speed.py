@@ -1,6 +1,6 @@
-"""The audit's time against bandit's on the same files: a pre-commit run, and the whole standard library.
+"""The audit's time against bandit's on the same files: pre-commit runs, and the whole standard library.
 
-    python -m experiments.benchmarks.audit_speed [--rounds N] [--jobs N] [--json FILE]
+    python -m experiments.benchmarks.audit_speed [--rounds N] [--jobs N] [--only PART ...] [--json FILE]
 
 Both run as processes of their own, in turn, so that a busy machine slows both
 alike. Given are the medians of the rounds' ratios, ours over bandit's; below
@@ -31,6 +31,7 @@ from experiments.benchmarks.standard_library import standard_files
 
 TRUSTED = Path(__file__).parents[2] / "data" / "sample_code"
 CHANGED = 10
+PARTS = ("one changed file", "changed files", "standard library")
 CODEGUARD = (sys.executable, "-P", "-m", "codeguard")
 BANDIT = (sys.executable, "-m", "bandit", "-q", "-f", "json", "-o", os.devnull)
 
@@ -52,17 +53,22 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=2, help="worker processes of ours on the standard library"
     )
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = _environment(folder)
-        figures = {
+        figures: dict[str, Any] = {
             "bandit": version("bandit"),
             "python": sys.version.split()[0],
             "load": os.getloadavg(),
-            "changed files": _changed(folder / "project", environment, arguments.rounds),
-            "standard library": _library(folder, environment, max(3, arguments.rounds // 3), arguments.jobs),
         }
+        for part, count in (("one changed file", 1), ("changed files", CHANGED)):
+            if part in arguments.only:
+                figures[part] = _changed(folder / part, environment, arguments.rounds, count)
+        if "standard library" in arguments.only:
+            rounds = max(3, arguments.rounds // 3)
+            figures["standard library"] = _library(folder, environment, rounds, arguments.jobs)
     finish(figures, arguments.json)
 
 
@@ -76,13 +82,13 @@ def _environment(folder: Path) -> dict[str, str]:
     return kept | {name: str(folder / place) for name, place in own.items()}
 
 
-def _changed(project: Path, environment: dict[str, str], rounds: int) -> dict[str, Any]:
-    """Ten changed files beside an index of trusted code: with the evidence kept, without behavior, and bandit."""
+def _changed(project: Path, environment: dict[str, str], rounds: int, count: int) -> dict[str, Any]:
+    """Changed files beside an index of trusted code: with the evidence kept, without behavior, and bandit."""
     project.mkdir()
     shutil.copytree(TRUSTED, project / "ours")
     files = [path for path in standard_files() if 4_000 < path.stat().st_size < 40_000]
     names = []
-    for path in files[:: len(files) // CHANGED][:CHANGED]:
+    for path in files[:: len(files) // CHANGED][:count]:
         shutil.copy(path, project / path.name)
         names.append(path.name)
     index = [*CODEGUARD, "index", "ours", "--trust", "ours", "--embedding", "lexical"]
@@ -142,6 +148,10 @@ def _rounds(commands: dict[str, Callable[[], Spent]], rounds: int) -> dict[str, 
 def _ratios(measured: dict[str, list[Spent]], ours: Sequence[str]) -> dict[str, Any]:
     figures: dict[str, Any] = {
         f"{name}, seconds": round(statistics.median(item.wall for item in times), 3)
+        for name, times in measured.items()
+    }
+    figures |= {
+        f"{name}, processor": round(statistics.median(item.cpu for item in times), 3)
         for name, times in measured.items()
     }
     for name in ours:

@@ -49,3 +49,10 @@ def git(folder: Path, *words: str, **variables: str) -> str:
     )
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
+
+
+def commit(repository: Path, files: dict[str, str]) -> None:
+    """Write files into a repository and commit everything that is there."""
+    write(repository, files)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "a change", "--allow-empty")

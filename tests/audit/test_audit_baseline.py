@@ -10,12 +10,13 @@ from audit_helpers import CLEAN, FLAGGED, look, rules, write
 from click.testing import CliRunner
 from in_process import codeguard
 
-from codeguard.audit.baseline import baseline_from_text, baseline_text
 from codeguard.audit.findings import Standing
+from codeguard.audit.policy import baseline_from_text, baseline_text
 from codeguard.cli import main
 from codeguard.config import Settings
-from codeguard.errors import ConfigError
+from codeguard.errors import ManifestError
 from codeguard.index.trusted_base import of_paths
+from codeguard.trust.acceptances import Acceptance
 
 OUTSIDE = Path("../baseline.json")
 
@@ -107,7 +108,7 @@ def test_an_entry_without_a_reason_overrules_nothing(known: Path) -> None:
 
 
 def test_a_file_is_read_back_as_it_was_written() -> None:
-    baseline = {("a.b", "p\u202e.py", "0" * 64): (2, "why\n")}
+    baseline = [Acceptance("0" * 64, "why\n", rule="a.b", path="p\u202e.py", count=2)]
     assert baseline_from_text(baseline_text(baseline).encode(), "x") == baseline
 
 
@@ -117,25 +118,25 @@ ROW = '{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 1}'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "^file is no baseline, got no JSON"),
-        ("[]", "^file is no baseline, got another schema"),
-        ("{", "got no JSON"),
-        ("[" * 100_000, "got no JSON"),
+        ("", "^the baseline file is not JSON"),
+        ("[]", "^the baseline file has the wrong type, got a list"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "nests too deeply"),
         ('{"schema": "codeguard.baseline/2", "entries": []}', "got another schema"),
     ]
     + [
         (f'{{"schema": "codeguard.baseline/1", "entries": {entries}}}', message)
         for entries, message in (
-            ("null", "^file: entries, got NoneType"),
-            ("[1]", "^file: entry 1, got int"),
+            ("null", "^entries of the baseline file has the wrong type, got null"),
+            ("[1]", "^item 1 of entries of the baseline file has the wrong type, got an integer"),
             (f"[{ROW}, {ROW}]", "^file has two entries for"),
-            (f"[{ROW.replace('1', '0')}]", "^file: entry 1: count, got 0"),
-            (f"[{ROW.replace('1', 'true')}]", "^file: entry 1: count, got True"),
+            (f"[{ROW.replace('1', '0')}]", "count of item 1 of .* is too small, got 0"),
+            (f"[{ROW.replace('1', 'true')}]", "count of item 1 of .*, got true or false"),
         )
     ],
 )
 def test_what_is_no_baseline_is_refused(text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ManifestError, match=message):
         baseline_from_text(text.encode(), "file")
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, git, look, rules, write
+from audit_helpers import CLEAN, FLAGGED, commit, git, look, rules, write
 from in_process import codeguard
 
 from codeguard.audit.changes import ChangeSet
@@ -160,9 +160,7 @@ HELPER = "import os\n\n\ndef shell(text):\n    os.system(text)\n\n\ndef run(requ
 
 def brought(repository: Path, before: dict[str, str], after: dict[str, str | None]) -> list[tuple[str, str]]:
     """Return the rules and files of the findings that a change brings; None is for a file that it removes."""
-    write(repository, before)
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "before")
+    commit(repository, before)
     for name in (name for name, text in after.items() if text is None):
         git(repository, "rm", "-q", name)
     write(repository, {name: text for name, text in after.items() if text is not None})
@@ -205,13 +203,9 @@ def test_only_what_a_change_brings_is_found(
 
 def test_a_change_is_judged_from_where_the_histories_part(repository: Path) -> None:
     git(repository, "switch", "-qc", "feature")
-    write(repository, {"mine.py": FLAGGED})
-    git(repository, "add", ".")
-    git(repository, "commit", "-qm", "mine")
+    commit(repository, {"mine.py": FLAGGED})
     git(repository, "switch", "-q", "main")
-    write(repository, {"theirs.py": FLAGGED})
-    git(repository, "add", ".")
-    git(repository, "commit", "-qm", "theirs")
+    commit(repository, {"theirs.py": FLAGGED})
     git(repository, "switch", "-q", "feature")
     assert [item.path for item in look(since="main").findings] == ["mine.py"]
 
@@ -255,9 +249,7 @@ def test_a_shallow_clone_says_what_to_fetch(repository: Path, tmp_path: Path) ->
 
 def test_replaced_and_grafted_commits_hide_nothing(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD").strip()
-    write(repository, {"m.py": FLAGGED})
-    git(repository, "add", ".")
-    git(repository, "commit", "-qm", "two")
+    commit(repository, {"m.py": FLAGGED})
     head = git(repository, "rev-parse", "HEAD").strip()
     git(repository, "replace", head, first)
     (repository / ".git" / "info" / "grafts").write_text(f"{first} {head}\n")

@@ -191,19 +191,26 @@ def test_fingerprints_are_all_different(project: Path) -> None:
     assert len(set(prints)) == len(prints) == 4
 
 
+TITLE = "title=the author of the audited code could have written the baseline"
+WHAT_TO_DO = (
+    f"%0A{OWN_RULES['audit.baseline'].advice}%0A{{}} severity, high confidence; codeguard explain audit.baseline"
+    f"; digest {'0' * 64}"
+)
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        (
-            {},
-            "::warning file=a b/ü.py,line=3,endLine=3,title=audit.baseline (medium%2C high confidence)"
-            ",col=5,endColumn=9::because",
-        ),
+        ({}, f"::warning file=a b/ü.py,line=3,endLine=3,{TITLE},col=5,endColumn=9::because"
+         + WHAT_TO_DO.format("medium")),
         ({"severity": Severity.CRITICAL, "place": Place(1, 2, 3, 4)},
-         "::error file=a b/ü.py,line=1,endLine=3,title=audit.baseline (critical%2C high confidence)::because"),
+         f"::error file=a b/ü.py,line=1,endLine=3,{TITLE}::because{WHAT_TO_DO.format('critical')}"),
         ({"severity": Severity.LOW, "path": "a:b,c%.py", "reason": "50%\n::error::"},
-         "::notice file=a%3Ab%2Cc%25.py,line=3,endLine=3,title=audit.baseline (low%2C high confidence)"
-         ",col=5,endColumn=9::50%25%0A::error::"),
+         f"::notice file=a%3Ab%2Cc%25.py,line=3,endLine=3,{TITLE},col=5,endColumn=9"
+         f"::50%25%0A::error::{WHAT_TO_DO.format('low')}"),
+        ({"rule": "third,party"}, "::warning file=a b/ü.py,line=3,endLine=3,title=third%2Cparty,col=5,endColumn=9"
+         "::because%0Amedium severity, high confidence; codeguard explain third,party; digest "
+         + "0" * 64),
     ],
 )  # fmt: skip
 def test_github_annotations(changes: dict[str, Any], line: str) -> None:
@@ -280,7 +287,7 @@ def test_notes_for_review_are_shown_and_fail_nothing_unless_a_policy_says_so() -
     ).failing(Severity.LOW)
     summary = job_summary(AuditView(report, Severity.MEDIUM, "L2"))
     (row,) = (line for line in summary.splitlines() if line.startswith("|") and "f&#40;" in line)
-    assert row.count("|") == 7
+    assert row.count("|") == 6
     assert not {"<", "`", "[", "*"} & set(row)
 
 
@@ -291,7 +298,7 @@ def test_a_run_is_written_in_several_formats(project: Path) -> None:
     assert (done.returncode, done.stdout.startswith("::warning file=m.py")) == (1, True)
     jsonschema.validate(json.loads((project / "s.json").read_text()), SCHEMA)
     assert (
-        "| medium&#44; high | audit&#46;inline&#45;ignore | m&#46;py&#58;2 |"
+        "| medium severity&#44; high confidence | audit&#46;inline&#45;ignore | m&#46;py&#58;2 &#40;half&#41; |"
         in (project / "s.md").read_text()
     )
     for wrong in ("sarif", "nothing=x", "=x"):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from audit_helpers import CLEAN, GOOD, look, rules, write
@@ -247,56 +248,62 @@ def test_of_several_lines_the_first_is_shown(tmp_path: Path) -> None:
     assert (found.place.start_line, found.place.end_line, found.snippet) == (4, 6, "    os.system(")
 
 
-def test_a_secret_is_told_once_whatever_stands_around_it(tmp_path: Path) -> None:
-    line = "SECRET_KEY = 'thisIsMy5ecretKey'\n"
-    write(tmp_path, {"a.py": line, "b.py": f"import os\n{line}", "c.py": line.replace("My", "Your")})
-    found = [
-        item for item in look(tmp_path, only=("insecure",)).open if item.rule == "insecure.hard-coded-secret"
-    ]
-    assert {item.path[-4:]: item.severity > Severity.LOW for item in found} == {
-        "a.py": True,
-        "b.py": False,
-        "c.py": True,
+def of(path: str = "a.py", line: int = 3, **changes: Any) -> Finding:
+    values: dict[str, Any] = {
+        "severity": Severity.MEDIUM,
+        "digest": "chunk",
+        "text_digest": "text",
+        **changes,
     }
+    return Finding(
+        "x.rule", path, Place(line, 1, line, 9), confidence=Confidence.HIGH, reason="why", **values
+    )
 
 
-def test_a_rule_is_told_once_in_a_function_until_that_place_is_overruled(tmp_path: Path) -> None:
-    body = "".join(f"    os.system('ping -c {number} ' + host)\n" for number in range(3))
-    write(tmp_path, {"a.py": f"import os\ndef ping(host):\n{body}\ndef other(host):\n{body}"})
-    found = [
-        item for item in look(tmp_path, only=("insecure",)).open if item.rule == "insecure.command-injection"
-    ]
-    first, *others = found[:3]
-    assert [item.severity > Severity.LOW for item in found] == [True, False, False] * 2
-    assert "also in line" in first.reason
-    severe = [replace(item, severity=Severity.MEDIUM) for item in others]
-    left = told_once([replace(first, standing=Standing.BASELINED), *severe])
-    assert [item.severity for item in left[1:]] == [Severity.MEDIUM, Severity.LOW]
-    worse = told_once([replace(severe[0]), replace(severe[1], severity=Severity.HIGH)])
-    assert [item.severity for item in worse] == [Severity.LOW, Severity.HIGH]
+def secret(path: str, chunk: str) -> Finding:
+    return replace(of(path, digest=chunk), rule="insecure.hard-coded-secret")
 
 
-def test_the_most_severe_of_equal_lines_is_told_wherever_its_file_lies(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "SECRET_KEY = 'thisIsMy5ecretKey'\n"})
-    (finding,) = look(tmp_path, only=("insecure",)).findings
-    near = replace(finding, path="a.py", severity=Severity.MEDIUM)
-    deep = replace(finding, path="x/y/b.py", severity=Severity.HIGH)
-    left = {item.path: item for item in told_once([near, deep, replace(near, path="c.py")])}
-    assert {path: item.severity for path, item in left.items()} == {
-        "a.py": Severity.LOW,
-        "c.py": Severity.LOW,
-        "x/y/b.py": Severity.HIGH,
-    }
-    assert left["x/y/b.py"].reason.endswith("(also in a.py, c.py)")
-    assert left["a.py"].reason.endswith("(as in x/y/b.py)")
+LOW, MEDIUM, HIGH = Severity.LOW, Severity.MEDIUM, Severity.HIGH
+ONCE: dict[str, tuple[list[Finding], list[Severity]]] = {
+    "a text again in another file": ([of(), of("b/a.py")], [MEDIUM, LOW]),
+    "another text": ([of(), of("b.py", text_digest="other")], [MEDIUM, MEDIUM]),
+    "two places of one file": ([of(), of(line=9)], [MEDIUM, MEDIUM]),
+    "the most severe stays, wherever it lies": (
+        [of(), of("x/y/b.py", severity=HIGH), of("c.py")],
+        [LOW, HIGH, LOW],
+    ),
+    "a secret, whatever stands around it": ([secret("a.py", "one"), secret("b.py", "two")], [MEDIUM, LOW]),
+    "a rule in one function": ([of(symbol="f"), of(line=4, symbol="f", text_digest="u")], [MEDIUM, LOW]),
+    "in another function": (
+        [of(symbol="f"), of(line=9, symbol="g", digest="other", text_digest="u")],
+        [MEDIUM, MEDIUM],
+    ),
+    "what is overruled has no copies": (
+        [of(standing=Standing.BASELINED), of("b.py"), of("c.py")],
+        [MEDIUM, MEDIUM, LOW],
+    ),
+    "nor further places": (
+        [
+            of(symbol="f", standing=Standing.BASELINED),
+            *(of(line=n, symbol="f", text_digest=str(n)) for n in (4, 5)),
+        ],
+        [MEDIUM, MEDIUM, LOW],
+    ),
+}
 
 
-def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system('ping ' + host)\n"})
-    (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)
-    overruled = replace(finding, path="a.py", standing=Standing.BASELINED)
-    copies = told_once([overruled, replace(finding, path="b.py"), replace(finding, path="c.py")])
-    assert [item.severity > Severity.LOW for item in copies] == [True, True, False]
+@pytest.mark.parametrize(("given", "left"), ONCE.values(), ids=ONCE)
+def test_what_says_the_same_is_told_once(given: list[Finding], left: list[Severity]) -> None:
+    assert [item.severity for item in told_once(given)] == left
+
+
+def test_the_one_that_stays_says_where_the_others_are() -> None:
+    deep, first, second = told_once([of("x/y/b.py", severity=HIGH), of(), of("c.py")])
+    assert deep.reason == "why (also in a.py, c.py)"
+    assert {first.reason, second.reason} == {"why (as in x/y/b.py)"}
+    near, far = told_once([of(symbol="f"), of(line=4, symbol="f", text_digest="u")])
+    assert (near.reason, far.reason) == ("why (also in line 4)", "why (as in line 3)")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, git, write
+from audit_helpers import CLEAN, FLAGGED, commit, git
 from in_process import codeguard
 
 from codeguard.analysis.rules.near_copy import lost_protections
@@ -98,16 +98,12 @@ def test_what_counts_as_a_lost_protection(before: str, after: str, lost: str) ->
 
 def changed(repository: Path, *edits: tuple[str, str], **options: object) -> tuple[Finding, ...]:
     """Return the findings of a change of trusted code by replacements."""
-    write(repository, {"src/m.py": OWN, "tests/test_m.py": TESTS})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "before")
+    commit(repository, {"src/m.py": OWN, "tests/test_m.py": TESTS})
     text = OWN
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
-    write(repository, {"src/m.py": text})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "after", "--allow-empty")
+    commit(repository, {"src/m.py": text})
     chosen = AuditOptions(since="HEAD~1", trust=(Path("src"),), **options)  # type: ignore[arg-type]
     return audit([], chosen).findings
 
@@ -141,12 +137,9 @@ def test_each_kind_of_change_of_trusted_code(
 
 
 def test_an_effect_that_its_file_had_before_is_for_review(repository: Path) -> None:
-    write(repository, {"src/m.py": f"{OWN}\n\ndef load(path: str) -> str:\n    return open(path).read()\n"})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "before")
+    commit(repository, {"src/m.py": f"{OWN}\n\ndef load(path: str) -> str:\n    return open(path).read()\n"})
     text = (repository / "src/m.py").read_text()
-    write(repository, {"src/m.py": text.replace("return {", "open('/etc/passwd')\n    return {")})
-    git(repository, "commit", "-qam", "after")
+    commit(repository, {"src/m.py": text.replace("return {", "open('/etc/passwd')\n    return {")})
     report = audit([], AuditOptions(since="HEAD~1", trust=(Path("src"),)))
     assert [item.rule for item in report.open if item.rule.startswith("change.")] == ["change.behavior"]
     assert report.failing(Severity.MEDIUM) == ()
@@ -178,9 +171,7 @@ def test_malice_in_trusted_files_fails_as_elsewhere(repository: Path) -> None:
 
 def test_the_tests_that_change_with_it_are_named(repository: Path) -> None:
     changed(repository, ("return a + b", "return a - b"), behavior=False)
-    write(repository, {"tests/test_m.py": TESTS.replace("== 3", "== -1")})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "tests")
+    commit(repository, {"tests/test_m.py": TESTS.replace("== 3", "== -1")})
     report = audit([], AuditOptions(since="HEAD~2", trust=(Path("src"),)))
     (note,) = (item for item in report.findings if item.rule == "change.behavior")
     assert "changed with it: tests/test_m.py" in note.reason
@@ -190,22 +181,16 @@ def test_the_tests_that_change_with_it_are_named(repository: Path) -> None:
 def test_a_pull_request_cannot_vouch_for_itself(repository: Path) -> None:
     """What is added below a trusted path is not trusted, and what is compared is the code before."""
     changed(repository, behavior=False)
-    write(repository, {"src/n.py": "# codeguard: ignore[audit] ours\n" + CLEAN})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "new")
+    commit(repository, {"src/n.py": "# codeguard: ignore[audit] ours\n" + CLEAN})
     done = codeguard("audit", "--since", "HEAD~1", "--trust", "src", "--no-behavior", cwd=repository)
     assert (done.returncode, "audit.inline-ignore" in done.stdout) == (1, True)
 
 
 def test_a_link_in_place_of_a_trusted_folder_moves_no_trust(repository: Path) -> None:
-    write(repository, {"src/m.py": OWN, "vendor/m.py": FLAGGED})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "before")
+    commit(repository, {"src/m.py": OWN, "vendor/m.py": FLAGGED})
     git(repository, "rm", "-rq", "src")
     (repository / "src").symlink_to("vendor")
-    write(repository, {"vendor/m.py": OWN.replace("a + b", "a - b")})
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "a link")
+    commit(repository, {"vendor/m.py": OWN.replace("a + b", "a - b")})
     report = audit([], AuditOptions(since="HEAD~1", trust=(Path("src"),), behavior=False))
     assert "near_copy.changed-line" in {item.rule for item in report.findings}
     assert not any(item.rule.startswith("change.") for item in report.findings)

@@ -237,23 +237,11 @@ def test_a_read_only_state_directory_is_one_line(indexed: Path) -> None:
 
 
 def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
-    many = project / "many"
-    many.mkdir()
+    (project / "many").mkdir()
     for number in range(100):
-        (many / f"f{number}.py").write_text(f"def f{number}(x):\n    return x + {number}\n")
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "codeguard",
-        "index",
-        "ours",
-        "many",
-        "--trust",
-        "ours",
-        "--embedding",
-        "lexical",
-    ]
+        (project / f"many/f{number}.py").write_text(f"def f{number}(x):\n    return x + {number}\n")
+    typed = ["index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json"]
+    words = [sys.executable, "-P", "-m", "codeguard", *typed]
     process = subprocess.Popen(
         words, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -262,15 +250,8 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert "Traceback" not in errors
-    done = run(
-        "index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project
-    )
-    report = json.loads(done.stdout)
-    assert report["files"] == 101
-    again = run(
-        "index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project
-    )
-    assert json.loads(again.stdout)["added"] == 0
+    for name, expected in (("files", 101), ("added", 0)):  # of the next run, and of the one after it
+        assert json.loads(run(*typed, cwd=project).stdout)[name] == expected
 
 
 @pytest.mark.slow
@@ -287,24 +268,21 @@ def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
     assert told[0] == told[1] == told[2]
 
 
-def test_help_and_rules_import_neither_chroma_nor_an_embedding(project: Path) -> None:
-    for words in (["--help"], ["index", "--help"], ["query", "--help"], ["check", "--help"], ["rules"]):
-        code = (
-            "import sys; from codeguard.cli import main\n"
-            f"try: main({words!r})\nexcept SystemExit: pass\n"
-            "heavy = {'chromadb', 'onnxruntime', 'codeguard.index.embedding'}\n"
-            "print(sorted(set(sys.modules) & heavy), file=sys.stderr)"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
-        )
-        assert done.stderr.strip() == "[]", (words, done.stderr)
-
-
-def test_check_imports_neither_chroma_nor_an_embedding(project: Path) -> None:
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "--help",
+        "index --help",
+        "query --help",
+        "check --help",
+        "rules",
+        "check ours/m.py --against ours/m.py",
+    ],
+)
+def test_what_needs_neither_chroma_nor_an_embedding_imports_neither(project: Path, typed: str) -> None:
     code = (
         "import sys; from codeguard.cli import main\n"
-        "try: main(['check', 'ours/m.py', '--against', 'ours/m.py'])\nexcept SystemExit: pass\n"
+        f"try: main({typed.split()!r})\nexcept SystemExit: pass\n"
         "heavy = {'chromadb', 'onnxruntime', 'codeguard.index.embedding'}\n"
         "print(sorted(set(sys.modules) & heavy), file=sys.stderr)"
     )

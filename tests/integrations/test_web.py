@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 from lexical_settings import lexical_settings
+from markupsafe import escape
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
@@ -28,7 +28,8 @@ from codeguard.index.report import Trend
 from codeguard.integrations.web.application import MOST_WAITING, Application
 from codeguard.integrations.web.gate import Gate
 from codeguard.integrations.web.server import bound, serve
-from codeguard.reports.html.site.frame import LONGEST_QUESTION, POLICY, file_id
+from codeguard.reports.html.page import file_id
+from codeguard.reports.html.site import LONGEST_QUESTION, POLICY
 
 PORT = 8765
 PAGES = ("/", "/findings", "/search?q=add+two+numbers", "/file?id=")
@@ -195,14 +196,14 @@ def test_nothing_untrusted_becomes_an_element(client: Client) -> None:
         assert "\u202e" not in page
         assert "\x1b" not in page
         assert "AKIAIOSFODNN7ABCDEFG" not in page
-        assert html.escape(NAME.partition("/")[2]) in page
+        assert escape(NAME.partition("/")[2]) in page
 
 
 def test_a_hostile_question_is_only_shown(client: Client) -> None:
     page = client("/search", params={"q": f'add "><script>{HOSTILE}</script>'}).text
     assert "<script" not in page
     assert "<img" not in page
-    assert "&quot;&gt;&lt;script&gt;" in page
+    assert "&#34;&gt;&lt;script&gt;" in page
 
 
 def test_a_search_shows_what_was_pushed_out_beside_what_it_imitates(client: Client) -> None:
@@ -370,17 +371,8 @@ def test_a_silent_connection_is_closed(client: Client, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_on_interruption(project: Path) -> None:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "codeguard",
-        "serve",
-        "--store",
-        str(project / "store"),
-        "--port",
-        "0",
-    ]
+    options = ("--store", str(project / "store"), "--port", "0")
+    command = [sys.executable, "-P", "-m", "codeguard", "serve", *options]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(project / "config")}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project, env=environment

@@ -204,7 +204,7 @@ def web(guard: CodeGuard) -> dict[str, Shown]:
 
     from codeguard.integrations.web.application import Application
     from codeguard.integrations.web.gate import Gate
-    from codeguard.reports.html.site.frame import file_id
+    from codeguard.reports.html.page import file_id
 
     gate = Gate(8765)
     application = Application(guard, gate)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
-from trust_bench import make_key
+from trust_bench import make_key, openssl
 
 from codeguard.cli import main
 
@@ -229,21 +229,7 @@ def test_text_of_a_manifest_cannot_act_on_the_terminal(desk):
 
 def test_an_encrypted_key_asks_for_its_passphrase(desk):
     locked = desk.base / "keys" / "locked.key"
-    subprocess.run(
-        [
-            "openssl",
-            "pkcs8",
-            "-topk8",
-            "-in",
-            desk.base / "keys" / "alice.key",
-            "-out",
-            locked,
-            "-passout",
-            "pass:s",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    openssl("pkcs8", "-topk8", "-in", desk.base / "keys" / "alice.key", "-out", locked, "-passout", "pass:s")
     desk.run("build", desk.tree)
     desk.run("sign", desk.tree, "--key", locked, env={"CODEGUARD_KEY_PASSPHRASE": "wrong"}, code=2)
     desk.run("sign", desk.tree, "--key", locked, env={"CODEGUARD_KEY_PASSPHRASE": "s"})

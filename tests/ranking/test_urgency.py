@@ -9,7 +9,7 @@ from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust
 from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import NO_HARM, is_harm, urgency
 from codeguard.ranking.signals import load_all
-from codeguard.reports.html.ranking import reasons
+from codeguard.reports.html.page import environment
 
 HARM = Evidence("capabilities", "exfiltration", 4.0, "sends keys", demotes=True, severity=Severity.CRITICAL)
 WRONG = Evidence("behavior", "fail", 3.0, "wrong on 2 of 3", convicts=True, severity=Severity.HIGH)
@@ -51,5 +51,5 @@ def test_pages_and_drop_ins_give_reasons_in_this_order() -> None:
     (item,), _, _ = rank([judged])
     expected = [part.reason for part in (HARM, WRONG, BESIDE, ORIGIN)]
     assert verdict_of(item)["reasons"] == expected
-    shown = reasons(item)
+    shown = str(environment().get_template("parts.html").module.reasons(item))
     assert [shown.index(reason) for reason in expected] == sorted(shown.index(reason) for reason in expected)

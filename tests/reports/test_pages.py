@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.audit.findings import AuditReport, Finding, Place
@@ -23,7 +24,7 @@ from codeguard.audit.rules import find_rule
 from codeguard.models import Confidence, Severity
 from codeguard.reports import audit_html
 from codeguard.reports.audit_formats import AuditView
-from codeguard.reports.html.page import code_block, side_by_side, text
+from codeguard.reports.html.page import code_block, side_by_side, visible
 from codeguard.reports.html.ranking import counterpart_of, ranking_page
 from codeguard.reports.styled import level_line
 
@@ -148,7 +149,11 @@ def test_the_policy_allows_its_own_style_and_nothing_else(make: Any) -> None:
 @given(st.text(max_size=200), st.text(max_size=200))
 @settings(max_examples=200, deadline=None)
 def test_any_two_texts_can_stand_side_by_side(left: str, right: str) -> None:
-    for part in (side_by_side(("a", left), ("b", right)), code_block(left), f"<p>{text(right)}</p>"):
+    for part in (
+        side_by_side(("a", left), ("b", right)),
+        code_block(left),
+        f"<p>{escape(visible(right))}</p>",
+    ):
         parser = Elements()
         parser.feed(part)
         parser.close()
@@ -212,7 +217,7 @@ def test_the_gravest_comes_first() -> None:
     audited = an_audit()
     assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
     rule = find_rule("insecure.command-injection").rule
-    assert f"<h3 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
+    assert f'<h3 class="s-high s-low s-medium">{escape(rule.summary)} <span class="place">' in audited
     bare = Finding("behavior.fail", "a.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "why")
     report = AuditReport((bare,), files=1)
     assert "<p></p>" not in audit_html.render(AuditView(report, Severity.MEDIUM, "L2", **MADE))
@@ -220,7 +225,7 @@ def test_the_gravest_comes_first() -> None:
 
 def test_secrets_are_masked() -> None:
     key = "AKIAIOSFODNN7ABCDEFG"
-    assert key not in text(f"aws_key = '{key}'")
+    assert key not in visible(f"aws_key = '{key}'")
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from report_samples import FAIL, UNKNOWN, judged
 from codeguard.models import Trust
 from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview
 from codeguard.ranking.reranking import Ranked, rank
-from codeguard.reports.html.site.corpus import (
+from codeguard.reports.html.site import (
     MOST_CELLS,
     MOST_CHUNKS,
     MOST_FLAGGED,
+    PageFrame,
     file_page,
     findings_page,
     overview_page,
 )
-from codeguard.reports.html.site.frame import PageFrame
 
 FRAME = PageFrame("now")
 

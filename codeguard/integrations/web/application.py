@@ -14,7 +14,7 @@ from codeguard.api import CodeGuard
 from codeguard.errors import CodeguardError, ConfigError, NothingToDoError
 from codeguard.integrations.web.gate import Gate
 from codeguard.integrations.web.site import Site
-from codeguard.reports.html.site.frame import POLICY, error_page, message_page, site_style
+from codeguard.reports.html.site import POLICY, message_page, site_style
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -166,14 +166,14 @@ class Application:
             status, said = 503, f"the system refuses ({error.strerror or type(error).__name__})"
         except Exception as error:  # a page shows no traceback, and one page must not end the server
             status, said = 500, f"internal error ({type(error).__name__})"
-        return Reply(status, error_page(said, self._site.frame()))
+        frame = self._site.frame()
+        return Reply(status, message_page(said, frame.made, frame))
 
     def _refusal(self, refused: RefusedError) -> Reply:
         """Return a page with the reason, and a link back for admitted users."""
         frame = self._site.frame()
-        if refused.status in OUTSIDE:
-            return Reply(refused.status, message_page(str(refused), frame.made))
-        return Reply(refused.status, error_page(str(refused), frame))
+        shown = None if refused.status in OUTSIDE else frame
+        return Reply(refused.status, message_page(str(refused), frame.made, shown))
 
 
 def _headers(scope: Scope) -> dict[str, str]:

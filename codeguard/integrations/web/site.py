@@ -13,15 +13,15 @@ from codeguard.index.workspace import Workspace
 from codeguard.models import Trust
 from codeguard.ranking.inventory import Inventory, standing
 from codeguard.ranking.reranking import Ranked
-from codeguard.reports.html.ranking import page_of_ranking
-from codeguard.reports.html.site.corpus import file_page, findings_page, overview_page
-from codeguard.reports.html.site.frame import (
+from codeguard.reports.html.page import file_id
+from codeguard.reports.html.ranking import ranking_page
+from codeguard.reports.html.site import (
     LONGEST_QUESTION,
     MODES,
     PageFrame,
-    file_id,
-    file_link,
-    site_page,
+    file_page,
+    findings_page,
+    overview_page,
 )
 
 MOST_RESULTS = 50
@@ -77,14 +77,14 @@ class Site:
         ranking = self._guard.query(question, k, mode=mode)
         frame = PageFrame(self.frame().made, question, k, mode)
         shown = "" if mode == "rerank" else f" --mode {mode}"
-        page = page_of_ranking(
+        return ranking_page(
             ranking,
             self._guard.settings.defense.required_level,
             command=f"codeguard query {shlex.quote(question)} -k {k}{shown}",
             made=frame.made,
-            link=lambda item, name: file_link(item.chunk.path, name, item.chunk.start_line),
+            layout="site.html",
+            frame=frame,
         )
-        return site_page(page, frame)
 
     def file(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return the page of the file `id`."""

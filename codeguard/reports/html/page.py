@@ -1,37 +1,45 @@
-"""The page template of all reports, and the parts that they share."""
+"""The frame of all pages, their templates, and the parts that Python makes for them.
+
+Whatever a template shows is masked and escaped by the environment; only `Markup` is left as it is, which the
+functions below and the templates' own macros make.
+"""
 
 from __future__ import annotations
 
 import base64
 import difflib
 import hashlib
-import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from codeguard import __version__
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage, escaped
-from codeguard.reports.styled import code
+from codeguard.models import text_digest
+from codeguard.ranking.scoring import by_urgency
+from codeguard.reports.styled import code, counted
 
+HERE = Path(__file__).parent
 COMPARED_LINES = 200  # of two texts shown side by side
 LONGEST_LINE = 400  # characters; longer lines are cut, with a mark
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The content of a page.
+    """The frame of a page.
 
-    `story` is a one-sentence summary. `body` is HTML, made of the parts below. `filters` are classes of
-    `article` with the names of their switches, shown above the body. `command` produced the page, at the time
-    `made`.
+    `story` is a one-sentence summary. `filters` are classes of `article` with the names of their switches, shown
+    above the body. `command` produced the page, at the time `made`.
     """
 
     title: str
     story: str
-    body: str
     facts: Mapping[str, str]
     command: str
     made: str
@@ -39,16 +47,40 @@ class Page:
     filters: Mapping[str, str] | None = None
 
 
-def page_of(page: Page) -> FinishedPage:
-    """Return the page as one file; its content security policy allows only its own style sheet."""
+def page_of(
+    page: Page, template: str = "page.html", layout: str = "page.html", **values: Any
+) -> FinishedPage:
+    """Return the page of a template.
+
+    In the layout `page.html` it is one file, whose content security policy allows only its own style sheet.
+    """
     # A switch that is off hides the articles of its class, without a script.
     style = style_sheet("style.css") + "".join(map(hidden, page.filters or ()))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    head = f"""<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="referrer" content="no-referrer">
-<style>{style}</style>"""
-    return document(page, head)
+    frame = {"layout": layout, "page": page, "style": Markup(style), "policy": Markup(policy)}
+    return FinishedPage(environment().get_template(template).render(**frame, **values))
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the templates."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(code=code_block, by_urgency=by_urgency, file_id=file_id, counted=counted)
+    made.globals.update(version=__version__, frame=None)
+    return made
+
+
+def visible(value: Any) -> Any:
+    """Return a value as a template shows it: secrets masked, invisible control characters escaped."""
+    return value if isinstance(value, Markup) else escaped(mask_secrets(str(value)), keep="\n\t")
 
 
 def hidden(name: str, element: str = "article") -> str:
@@ -56,95 +88,35 @@ def hidden(name: str, element: str = "article") -> str:
     return f"body:has(#f-{name}:not(:checked)) {element}.f-{name}{{display:none}}\n"
 
 
-def document(page: Page, head: str, top: str = "") -> FinishedPage:
-    """Return a page with additional head lines, and HTML above its title."""
-    filters = page.filters or {}
-    facts = "".join(
-        f"<div><dt>{text(key)}</dt><dd>{text(value)}</dd></div>" for key, value in page.facts.items()
-    )
-    warnings = "".join(f'<p class="warnings">{text(line)}</p>' for line in page.warnings)
-    switches = "".join(
-        f'<label><input type="checkbox" id="f-{name}" checked> {text(label)}</label>'
-        for name, label in filters.items()
-    )
-    chooser = f'<fieldset class="filters"><legend>Show</legend>{switches}</fieldset>' if filters else ""
-    return FinishedPage(f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-{head}
-<title>{text(page.title)} · codeguard</title>
-</head>
-<body>
-{top}<header>
-<h1>{text(page.title)}</h1>
-<p class="story">{text(page.story)}</p>
-<dl class="facts">{facts}</dl>
-{warnings}
-</header>
-<main>
-{chooser}
-{page.body}
-</main>
-<footer>{text(page.made)} · codeguard {text(__version__)} · <code>{text(page.command)}</code></footer>
-</body>
-</html>
-""")
-
-
-def text(value: str) -> str:
-    """Return untrusted text for HTML: secrets masked, invisible control characters and markup escaped."""
-    return html.escape(escaped(mask_secrets(value), keep="\n\t"))
-
-
-def tag(words: str, kind: str = "") -> str:
-    """Return a label; `kind` is good, bad, warning or nothing."""
-    return f'<span class="tag {kind}">{text(words)}</span>'
-
-
-def place(path: str, start: int, end: int = 0) -> str:
-    """Return a location in a file."""
-    lines = f"{start}-{end}" if end > start else str(start)
-    return f'<span class="place">{text(path)}:{lines}</span>'
-
-
-def code_block(source: str) -> str:
+def code_block(source: str) -> Markup:
     """Return a text of code, its words colored."""
-    lines = []
-    for line in code(_shortened(source)):
-        spans = (
-            f'<span class="{part.style}">{html.escape(part.text)}</span>'
-            if part.style
-            else html.escape(part.text)
+    lines = (
+        "".join(
+            f'<span class="{part.style}">{escape(part.text)}</span>' if part.style else escape(part.text)
             for part in line
         )
-        lines.append("".join(spans))
+        for line in code(_shortened(source))
+    )
     shown = "\n".join(lines)
-    return f"<pre>{shown}</pre>" if shown.strip() else ""
+    return Markup(f"<pre>{shown}</pre>" if shown.strip() else "")
 
 
-def folded(summary: str, inside: str) -> str:
-    """Return content that is collapsed until the reader opens it."""
-    return f"<details><summary>{text(summary)}</summary>{inside}</details>"
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of HTML cells."""
-    top = "".join(f"<th>{text(head)}</th>" for head in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
+def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> Markup:
     """Return two titled texts side by side, differing lines colored; at most `COMPARED_LINES` of each are shown."""
     ours, theirs = (_shortened(part).split("\n")[:COMPARED_LINES] for part in (left[1], right[1]))
-    figures = [f"<figure><h4>{text(title)}</h4><pre>" for title in (left[0], right[0])]
+    figures = [f"<figure><h4>{escape(visible(title))}</h4><pre>" for title in (left[0], right[0])]
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         for place, (lines, mark) in enumerate(((ours[a:b], "ins"), (theirs[c:d], "del"))):
-            for line in map(text, lines):  # `ins` and `del` are blocks, which need no line break
+            for line in (
+                escape(visible(line)) for line in lines
+            ):  # `ins` and `del` are blocks: no line break
                 figures[place] += f"{line}\n" if kind == "equal" else f"<{mark}>{line or ' '}</{mark}>"
-    return f'<div class="twins">{"".join(f"{figure}</pre></figure>" for figure in figures)}</div>'
+    return Markup(f'<div class="twins">{"".join(f"{figure}</pre></figure>" for figure in figures)}</div>')
+
+
+def file_id(path: str) -> str:
+    """Return the name of a file in URLs."""
+    return text_digest(path)[:32]
 
 
 def _shortened(source: str) -> str:
@@ -155,4 +127,4 @@ def _shortened(source: str) -> str:
 @cache
 def style_sheet(name: str) -> str:
     """Return a style sheet of this package."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return HERE.joinpath(name).read_text(encoding="utf-8")

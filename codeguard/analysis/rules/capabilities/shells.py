@@ -38,7 +38,7 @@ _QUICK = lazy(
     r"curl|wget|urlopen|fetch|iex|Invoke|base64|xxd|powershell|/dev/|\bnc\b|ncat|netcat|mkfifo|socat|>|crontab|schtasks"
     r"|reg|rm|mkfs|dd|:\(\)"
     r"|certutil|bitsadmin|BitsTransfer|mshta|regsvr32|DownloadFile|OutFile|nslookup|dig|ping|setenforce|ufw|iptables|spctl"
-    r"|systemctl|MpPreference|netsh|csrutil|auditctl|history|HISTFILE|env",
+    r"|systemctl|pull_request|github\.|MpPreference|netsh|csrutil|auditctl|history|HISTFILE|env",
     re.IGNORECASE,
 )
 

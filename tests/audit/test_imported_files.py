@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.files_on_disk import FilesOnDisk
+from codeguard.audit.imported_files import on_disk
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def test_a_file_is_there_if_it_lies_inside(tmp_path: Path, path: str, expected: 
         place.write_text("x = 1\n")
     (package / "linked.py").symlink_to(tmp_path / "b.py")
     (package / "out").symlink_to(outside)
-    files = FilesOnDisk(tmp_path, package, None, lambda *item: False)  # type: ignore[arg-type]
+    files = on_disk(tmp_path, package, None, lambda *item: False)  # type: ignore[arg-type]
     assert files.has(path) is expected

@@ -1,11 +1,11 @@
-"""Files on disk that an audited or checked file imports."""
+"""Files that an audited or checked file imports, on disk or in a tree of git."""
 
 from __future__ import annotations
 
 import stat
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import cache
 from pathlib import Path
 
 from codeguard.corpus.discovery import LARGEST_FILE, FoundFile, read_file
@@ -17,23 +17,25 @@ from codeguard.models import Sibling, Skipped, SourceFile
 Covered = Callable[[str, str], bool]
 
 
-def never(path: str, sha256: str) -> bool:
-    """Return that a file is not trusted."""
-    return False
+class ImportedFiles:
+    """Files that others import (see `codeguard.index.siblings`), read as they are asked for.
 
+    Args:
+        has: whether there is a file of a name.
+        read: returns its bytes, or raises CorpusError.
+        executor: cuts them and masks their secrets.
+        covered: whether a file of this name and digest is trusted.
+    """
 
-class FilesRead(ABC):
-    """Files that others import (see `codeguard.index.siblings`), read as they are asked for."""
-
-    def __init__(self, executor: Executor, covered: Covered) -> None:
-        self._executor, self._covered = executor, covered
-
-    @abstractmethod
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-
-    @abstractmethod
-    def _read(self, path: str) -> bytes: ...
+    def __init__(
+        self,
+        has: Callable[[str], bool],
+        read: Callable[[str], bytes],
+        executor: Executor,
+        covered: Covered = lambda path, sha256: False,
+    ) -> None:
+        self.has = cache(has)
+        self._read, self._executor, self._covered = read, executor, covered
 
     def file(self, path: str) -> SourceFile | None:
         """Return a file with its secrets masked, None if it is not there or cannot be read."""
@@ -51,30 +53,18 @@ class FilesRead(ABC):
         return None if file is None else sibling_of(file, self._covered)
 
 
-class FilesOnDisk(FilesRead):
-    """The files in a folder, by paths that are relative to `root`. Links are not followed."""
+def on_disk(root: Path, folder: Path, executor: Executor, covered: Covered) -> ImportedFiles:
+    """Return the files in a folder, by paths that are relative to `root`. Links are not followed."""
 
-    def __init__(self, root: Path, folder: Path, executor: Executor, covered: Covered) -> None:
-        super().__init__(executor, covered)
-        self._root, self._folder = root, folder
-        self._there: dict[str, bool] = {}
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        if path not in self._there:
-            self._there[path] = self._is_file(self._root / path)
-        return self._there[path]
-
-    def _is_file(self, place: Path) -> bool:
+    def has(path: str) -> bool:
+        place = root / path
         try:
-            regular = stat.S_ISREG(place.lstat().st_mode)
-            inside = regular and place.is_relative_to(self._folder)
-            return inside and place.resolve().is_relative_to(self._folder.resolve())
+            inside = stat.S_ISREG(place.lstat().st_mode) and place.is_relative_to(folder)
+            return inside and place.resolve().is_relative_to(folder.resolve())
         except (OSError, ValueError, RuntimeError):
             return False
 
-    def _read(self, path: str) -> bytes:
-        return read_named(self._root / path)
+    return ImportedFiles(has, lambda path: read_named(root / path), executor, covered)
 
 
 def read_named(path: Path) -> bytes:

@@ -1,0 +1,273 @@
+"""The pages of `codeguard serve`: the content and answers of an index, as a web site on this machine.
+
+There are no scripts; the only style sheet comes from the same server, and links name files by a digest, so that no
+untrusted path or text gets into a URL.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import Any, ClassVar
+
+from markupsafe import Markup
+
+from codeguard.escaping import FinishedPage
+from codeguard.index.report import Trend
+from codeguard.models import Trust
+from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview, standing
+from codeguard.ranking.reranking import Ranked
+from codeguard.reports.html.page import Page, code_block, hidden, page_of, style_sheet
+from codeguard.reports.html.ranking import against, beside_twin, css_class, labels
+from codeguard.reports.index import trend_lines
+from codeguard.reports.ranking import ORIGIN, why
+from codeguard.reports.styled import counted, level_line
+
+LONGEST_QUESTION = 1_000  # characters
+COUNTS = (5, 10, 20)
+MODES = {"rerank": "convicted last", "drop": "convicted dropped"}
+POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+MOST_CELLS = 4_000  # files that the map shows
+MOST_FILES = 200  # files with findings per page
+MOST_FLAGGED = 20  # chunks per such file
+MOST_CHUNKS = 300  # chunks on the page of a file
+MOST_COMPARED = 20  # chunks shown next to their twins
+LONGEST_PATH = 300  # characters in a label of the map
+LONGEST_NAMES = 200
+MOST_CHARACTERS = 150_000  # of a file's code
+LARGEST = 4  # widths of a cell
+WORDS = {"bad": "harmful or wrong", "warning": "suspicious", "good": "your own", "other": "unknown"}
+MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
+_GRAVEST = list(ChunkStanding)
+_HEADLINE = {
+    ChunkStanding.HARMFUL: "would do harm",
+    ChunkStanding.CONVICTED: "proven wrong",
+    ChunkStanding.DEMOTED: "suspicious",
+}
+_LABELS = {
+    ChunkStanding.HARMFUL: "bad",
+    ChunkStanding.CONVICTED: "bad",
+    ChunkStanding.DEMOTED: "warning",
+    ChunkStanding.ACCEPTED: "",
+}
+_WRONG = (ChunkStanding.HARMFUL, ChunkStanding.CONVICTED)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """The frame of a page: when it was made, the last search, and its own address in the navigation."""
+
+    made: str
+    question: str = ""
+    k: int = COUNTS[0]
+    mode: str = "rerank"
+    address: str = ""
+    longest: ClassVar[int] = LONGEST_QUESTION
+    modes: ClassVar[Mapping[str, str]] = MODES
+
+    @property
+    def counts(self) -> list[int]:
+        """The numbers of results to choose from."""
+        return sorted({*COUNTS, self.k})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chunk on the page of its file; `code` is empty if the page is too long for it."""
+
+    item: Ranked
+    code: Markup | None
+
+    @property
+    def standing(self) -> ChunkStanding | None:
+        """The decision about it."""
+        return standing(self.item)
+
+
+@cache
+def site_style() -> str:
+    """Return the one style sheet of the site."""
+    return style_sheet("style.css") + style_sheet("site.css") + "".join(hidden(name, "") for name in WORDS)
+
+
+def message_page(said: str, made: str, frame: PageFrame | None = None) -> FinishedPage:
+    """Return a page with one message instead of an answer; without a frame for readers who may see nothing else."""
+    command = "codeguard serve" if frame is None else "codeguard doctor"
+    return page_of(Page("Not answered", said, {}, command, made), "site.html", frame=frame)
+
+
+def overview_page(
+    overview: Overview,
+    facts: Mapping[str, str],
+    frame: PageFrame,
+    warnings: Sequence[str],
+    trend: Trend | None = None,
+) -> FinishedPage:
+    """Return the map: every file as a cell, by folder, colored by what is known; above it what the last run changed."""
+    files = overview.files
+    shown = files[:MOST_CELLS]
+    by_folder = groupby(shown, key=lambda item: item.path.rpartition("/")[0])
+    page = Page(
+        title="Map of the index",
+        story=_story(files),
+        facts={"files": f"{len(files):,}", **facts},
+        command="codeguard status",
+        made=frame.made,
+        warnings=[*warnings, *_unread(overview)],
+        filters={kind: f"{WORDS[kind]} ({count})" for kind, count in _kinds(files).items()},
+    )
+    return _page(
+        page,
+        "map.html",
+        replace(frame, address="/"),
+        trend=trend_lines(trend),
+        folders=[(name, sorted(found, key=_urgency)) for name, found in by_folder],
+        left=len(files) - len(shown),
+        kinds=_kinds,
+        cell=_cell,
+        marks=MARKS,
+        words=WORDS,
+    )
+
+
+def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str]) -> FinishedPage:
+    """Return the decisions about chunks, by file, the most severe first, and what a person accepted."""
+    found = sorted((item for item in overview.files if item.flagged), key=_urgency)
+    counts = Counter(part.standing for item in found for part in item.flagged)
+    page = Page(
+        title="Findings",
+        story=_story(overview.files),
+        facts={name.value: str(counts[name]) for name in ChunkStanding},
+        command="codeguard ls --convicted",
+        made=frame.made,
+        warnings=[*warnings, *_unread(overview)],
+        filters={"bad": "with harmful or wrong", "warning": "with demoted", "other": "accepted"},
+    )
+    return _page(
+        page,
+        "findings.html",
+        replace(frame, address="/findings"),
+        files=found,
+        most=MOST_FILES,
+        most_flagged=MOST_FLAGGED,
+        gravest=lambda flagged: sorted(flagged, key=lambda part: _GRAVEST.index(part.standing)),
+        kind_of=_kind,
+        reason=_reason,
+        standings=_LABELS,
+        origin=ORIGIN,
+    )
+
+
+def file_page(
+    path: str,
+    chunks: Sequence[Ranked],
+    trusted: Sequence[Ranked],
+    required_level: str,
+    level: str,
+    frame: PageFrame,
+) -> FinishedPage:
+    """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
+    counts = Counter(filter(None, map(standing, chunks)))
+    named = [f"{counts[each]} {each}" for each in _HEADLINE if counts[each]]
+    story = "Nothing in this file was found wrong."
+    if named:
+        story = f"{', '.join(named)} of {counted(len(chunks), 'chunk')}."
+    elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
+        story = "Your own code: the manifest lists it as it is."
+    present = set(map(css_class, chunks))
+    kinds = {kind: words for kind, words in WORDS.items() if kind in present}
+    page = Page(
+        title=path,
+        story=story,
+        facts={"chunks": str(len(chunks)), "checked in": level_line(level, required_level)},
+        command=f"codeguard ls {shlex.quote(path)}",
+        made=frame.made,
+        filters=kinds if len(kinds) > 1 else None,
+    )
+    values = {
+        "css_class": css_class,
+        "labels": labels,
+        "against": against,
+        "accepted": ChunkStanding.ACCEPTED,
+    }
+    return _page(
+        page, "file.html", frame, parts=_parts(chunks, trusted), left=len(chunks) - MOST_CHUNKS, **values
+    )
+
+
+def _page(page: Page, template: str, frame: PageFrame, **values: Any) -> FinishedPage:
+    return page_of(page, template, "site.html", frame=frame, **values)
+
+
+def _parts(chunks: Sequence[Ranked], trusted: Sequence[Ranked]) -> list[Part]:
+    """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
+    left, made = MOST_CHARACTERS, []
+    gravest = sorted(chunks, key=lambda item: _GRAVEST.index(standing(item) or ChunkStanding.ACCEPTED))
+    for number, item in enumerate(gravest[:MOST_CHUNKS]):
+        left -= len(item.chunk.text)
+        code = None
+        if left >= 0:
+            compared = standing(item) and number < MOST_COMPARED
+            code = beside_twin(item, trusted) if compared else code_block(item.chunk.text)
+        made.append(Part(item, code))
+    return sorted(made, key=lambda part: part.item.chunk.span.start_byte)
+
+
+def _story(files: Sequence[KnownFile]) -> str:
+    """Return the headline: harm first, then what is wrong, then what is suspicious."""
+    counts = Counter(part.standing for item in files for part in item.flagged)
+    own = sum(item.trust is Trust.TRUSTED for item in files)
+    named = [f"{counts[each]} {words}" for each, words in _HEADLINE.items() if counts[each]]
+    if named:
+        number, _, words = named[0].partition(" ")
+        named[0] = f"{counted(int(number), 'chunk')} {words}"
+    found = ", ".join(named) or "nothing harmful, wrong or suspicious"
+    is_own = "is your own" if own == 1 else "are your own"
+    return f"{counted(len(files), 'file')}: {found}; {counted(own, 'file')} {is_own}."
+
+
+def _unread(overview: Overview) -> list[str]:
+    if overview.left:
+        return [f"what is known of {overview.left} files is not read yet: load the page again"]
+    waiting = sum(not item.complete for item in overview.files)
+    said = "files are not checked yet, or not by this version of codeguard: run codeguard index again"
+    return [f"{waiting} {said}"] if waiting else []
+
+
+def _kind(item: KnownFile) -> str:
+    if item.worst in _WRONG:
+        return "bad"
+    if item.worst is ChunkStanding.DEMOTED or item.trust is Trust.MODIFIED:
+        return "warning"
+    return "good" if item.trust is Trust.TRUSTED else "other"
+
+
+def _kinds(files: Sequence[KnownFile]) -> dict[str, int]:
+    """Return how many files are of each kind, in the order of the kinds."""
+    counts = Counter(map(_kind, files))
+    return {kind: counts[kind] for kind in WORDS}
+
+
+def _urgency(item: KnownFile) -> tuple[int, int, str]:
+    worst = _GRAVEST.index(item.worst) if item.worst else len(_GRAVEST)
+    return list(WORDS).index(_kind(item)), worst, item.path
+
+
+def _cell(item: KnownFile) -> tuple[str, int, str]:
+    """Return a cell's kind, its width, and what it is called."""
+    kind = _kind(item)
+    names = ", ".join(part.chunk.chunk.symbol for part in item.flagged if part.standing in _WRONG)
+    about = f"{item.path[-LONGEST_PATH:]}: {WORDS[kind]}{f' ({names[:LONGEST_NAMES]})' if names else ''}"
+    return kind, min(LARGEST, 1 + int(math.log2(1 + item.size / 1024) / 2)), about.replace("\n", " ")
+
+
+def _reason(flagged: Flagged) -> str:
+    """Return the decision and its reasons; for an acceptance who, when and why."""
+    if flagged.standing is ChunkStanding.ACCEPTED:
+        return next(part.reason for part in flagged.chunk.evidence if part.id == "accepted")
+    return why(flagged.chunk)
