@@ -26,7 +26,7 @@ from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError,
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
 
-FEWEST = 100_000  # vectors: the record searches fewer in 12 ms, and Chroma takes 60 s to index as many
+FEWEST = 100_000  # vectors; the record searches fewer in 12 ms, while Chroma takes up to 60 s to index as many
 MOST_DUE = 1_000  # changes that a search carries out itself; `prepare` has no limit
 _SYNCED = "synced"  # the stamp of the record that a collection has
 
