@@ -114,8 +114,8 @@ def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     )
     code = (
         "from pathlib import Path\nimport numpy as np\nfrom codeguard.index.catalog import Catalog\n"
-        "from codeguard.index.store import Row, folder\nfolder.FEWEST = 1\n"
-        "vectors = folder.FolderVectors(Catalog(Path('here/catalog.sqlite3'), b'k' * 32))\n"
+        "from codeguard.index.store import Row\nfrom codeguard.index.store.folder import FolderVectors\n"
+        "vectors = FolderVectors(Catalog(Path('here/catalog.sqlite3'), b'k' * 32))\n"
         "one = np.ones(1, np.float32)\nvectors.add([Row('a', '', {})], one[None])\n"
         "print([len(vectors._asked(one, 1))])\n"
     )

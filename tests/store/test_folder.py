@@ -33,11 +33,6 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
         yield catalog
 
 
-@pytest.fixture(autouse=True)
-def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "FEWEST", 1)
-
-
 @pytest.fixture
 def vectors(catalog: Catalog) -> Iterator[FolderVectors]:
     made = FolderVectors(catalog)
@@ -119,13 +114,3 @@ def test_without_chromadb_the_record_is_searched(
     monkeypatch.setitem(sys.modules, "chromadb", None)
     assert not used(vectors)
     assert agree(vectors)
-
-
-def test_few_vectors_are_searched_without_chroma(
-    vectors: FolderVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folder, "FEWEST", len(rows()) + 1)
-    vectors.prepare()
-    assert not used(vectors)
-    assert agree(vectors)
-    assert not (tmp_path / "chroma").exists()

@@ -1,6 +1,5 @@
-"""Chroma in a folder beside the catalog: searches the vectors that the catalog records, where these are many.
+"""Chroma in a folder beside the catalog: searches the vectors that the catalog records.
 
-An exact search of a few is done before chromadb is imported, so Chroma begins with `FEWEST`.
 Two processes at once destroy Chroma's files, so one of them has the folder open; the others, and every process where
 chromadb is not installed or the folder cannot be read, search the record itself, exactly. What the folder holds is
 made of the record and brought up to it before a search, so a crash or a lost folder costs time and nothing else.
@@ -26,7 +25,6 @@ from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError,
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
 
-FEWEST = 100_000  # vectors; the record searches fewer in 12 ms, while Chroma takes up to 60 s to index as many
 MOST_DUE = 1_000  # changes that a search carries out itself; `prepare` has no limit
 _SYNCED = "synced"  # the stamp of the record that a collection has
 
@@ -75,11 +73,8 @@ class FolderVectors(LocalVectors):
             return None
 
     def _collection(self, most_due: int) -> Any:
-        """Return the collection with what the record holds.
-
-        None where it is not worth it, cannot be had, or more than `most_due` is due.
-        """
-        if self._unusable or (self._client is None and self.count() < FEWEST):
+        """Return the collection with what the record holds, None where it cannot be had or more than that is due."""
+        if self._unusable:
             return None
         try:
             return self._synchronized(most_due) if self._client is not None or self._opened() else None
