@@ -20,7 +20,7 @@ from pathlib import Path
 from codeguard.errors import ConfigError
 
 INSIDE = Path(__file__).parent / "inside"
-PIPE, LOCK, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_LOCK", "CODEGUARD_LEARN_ROOTS"
+PIPE, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_ROOTS"
 MAX_BYTES = 512 * 1024 * 1024  # bytes of all records of one command
 
 
@@ -46,12 +46,11 @@ def record(command: Sequence[str], roots: Sequence[Path]) -> Recording:
         raise ConfigError("recording needs named pipes", got=sys.platform, expected="Linux or macOS")
     folder = Path(tempfile.mkdtemp(prefix="codeguard-learn-"))
     try:
-        pipe, lock = folder / "pipe", folder / "lock"
+        pipe = folder / "pipe"
         os.mkfifo(pipe, 0o600)
-        lock.touch(mode=0o600)
         reader = _Reader(pipe)
         try:
-            code = _run(command, _environment(pipe, lock, roots))
+            code = _run(command, _environment(pipe, roots))
         finally:
             data = reader.finish()
         return Recording(code, tuple(data.split(b"\n")), reader.cut)
@@ -59,13 +58,12 @@ def record(command: Sequence[str], roots: Sequence[Path]) -> Recording:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment(pipe: Path, lock: Path, roots: Sequence[Path]) -> dict[str, str]:
+def _environment(pipe: Path, roots: Sequence[Path]) -> dict[str, str]:
     before = os.environ.get("PYTHONPATH")
     return {
         **os.environ,
         "PYTHONPATH": f"{INSIDE}{os.pathsep}{before}" if before else str(INSIDE),
         PIPE: str(pipe),
-        LOCK: str(lock),
         ROOTS: os.pathsep.join(str(root.resolve()) for root in roots),
     }
 
