@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
@@ -114,8 +115,8 @@ def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
 def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
     """Return the groups by the number of arguments."""
     found: dict[int, list[list[tuple[object, ...]]]] = {}
-    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
-        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
+    for calls in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["calls"].values():
+        rows = [ast.literal_eval(f"({text})") for text in calls]
         found.setdefault(len(rows[0]), []).append(rows)
     return found
 
@@ -189,23 +190,14 @@ _PATH = re.compile(
 
 
 @cache
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
+
+
+@cache
 def sample_files() -> Mapping[str, bytes]:
     """Return the contents of the files by path."""
-    return {
-        file["path"]: bytes.fromhex(file["hex"]) if "hex" in file else file["text"].encode()
-        for file in _data()["file"]
-    }
-
-
-@cache
-def path_groups() -> tuple[tuple[str, ...], ...]:
-    """Return the paths grouped by kind of file, in the order in which they are tried."""
-    return tuple(tuple(group["paths"]) for group in _data()["group"])
-
-
-@cache
-def _data() -> Mapping[str, list[dict[str, str]]]:
-    return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
+    return {file["path"]: file["text"].encode() for file in _data()["file"]}
 
 
 def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -217,7 +209,7 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     named = [place for place, item in enumerate(needed) if _PATH.search(item.name.lower())]
     if not named or any(item.kind != "positional" for item in needed):
         return
-    for group in path_groups():
+    for group in _data()["groups"].values():
         pools: list[Sequence[object]] = [_hinted(item) or _named(item.name) or TEXTS for item in needed]
         for place in named:
             pools[place] = NEW if place == named[-1] and len(named) > 1 else group
