@@ -26,7 +26,7 @@ PIPE = "CODEGUARD_LEARN_PIPE"
 ROOTS = "CODEGUARD_LEARN_ROOTS"
 
 MAX_SAMPLES = 48  # per function
-MAX_ALIKE = 6  # samples with arguments of the same types that end in the same line
+MAX_ALIKE = 4  # samples that end in the same line, with arguments of the same kinds and sizes
 MAX_EXAMINED = 4_000  # calls per function to inspect
 MAX_TEXT = 1_500  # characters of the values of a call
 MAX_RECORD = 4_096  # bytes that Linux writes to a pipe at once (PIPE_BUF)
@@ -252,7 +252,8 @@ class Recorder:
         if function.done or self.spent > GRACE_S + SHARE * (_clock() - self.began):
             return
         function.examined += 1
-        if function.examined > MAX_EXAMINED or len(function.rows) >= MAX_SAMPLES:
+        most = 4 * MAX_EXAMINED if function.is_init else MAX_EXAMINED
+        if function.examined > most or len(function.rows) >= MAX_SAMPLES:
             function.done = True
             return
         positional, named = arguments_of(frame)
@@ -262,12 +263,11 @@ class Recorder:
             if type(target).__qualname__ != function.owner:
                 return
             own = writer.named(type(target)) if function.is_init else writer.write(target)
-        kinds = tuple(type(value).__name__ for value in (*positional, *(value for _, value in named)))
         args = [writer.write(value) for value in positional]
         kwargs = [f"{name}={writer.write(value)}" for name, value in named]
         if len(self.pending) > MAX_KEPT:
             self.pending.clear()
-        self.pending[id(frame)] = function, kinds, writer.imports, target, own, args, kwargs
+        self.pending[id(frame)] = function, writer.imports, target, own, args, kwargs
 
     def ended(self, frame: types.FrameType, is_raised: bool, value: Any) -> None:
         """Send a call with its result, or remember how an object is made.
@@ -275,7 +275,7 @@ class Recorder:
         What happens to an object afterwards is not followed: the sandbox makes it again, and sorts out the calls for
         which that matters.
         """
-        function, kinds, imports, target, own, args, kwargs = self.pending.pop(id(frame))
+        function, imports, target, own, args, kwargs = self.pending.pop(id(frame))
         if function.code is not frame.f_code:
             return
         if function.is_init:
@@ -285,7 +285,7 @@ class Recorder:
                 call = f"{own}({', '.join(args + kwargs)})"
                 self.built[id(target)] = _weak(target), call, imports
             return
-        way = kinds, frame.f_lineno, is_raised
+        way = frame.f_lineno, *((text[:2], len(text).bit_length()) for text in (own, *args, *kwargs))
         if function.alike.get(way, 0) >= MAX_ALIKE:
             return
         kind, shown = "" if is_raised else type(value).__name__, ""
