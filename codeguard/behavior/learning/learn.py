@@ -138,8 +138,8 @@ class Learned:
     `functions` are those that callers can reach, `called` those with recorded calls, and those `with_evidence` have
     examples of any kind, with this recording or before it. `calls` are in the file now, `new_calls` added by this run,
     `stale_calls` those of functions that no longer exist. Left out were calls that look like secrets or contain local
-    paths (`private`), and those of which the sandbox gave another result (`unrepeatable`). `unfinished` functions spent
-    their share of the budget, and nothing new of them is kept.
+    paths (`private`), and those of which the sandbox gave another result (`unrepeatable`). `unfinished` functions were
+    not run within the budget, and nothing new of them is kept.
     """
 
     path: Path
@@ -189,11 +189,10 @@ class Learner:
     def __init__(
         self, sandbox: Runs, privacy: Privacy, *, most: int = KEPT, seconds: float = math.inf
     ) -> None:
-        """Take at most `seconds` CPU seconds of the sandbox, each function a fair share."""
+        """Take at most `seconds` CPU seconds of the sandbox; a child of one function has a limit of its own."""
         self._sandbox = sandbox
-        self._left_s = seconds
+        self._meter = Meter(seconds)
         self._privacy = privacy
-        self._budget = Budget()
         self._most = most
         self._private = 0
 
@@ -227,10 +226,7 @@ class Learner:
         unrepeatable = unfinished = 0
         for start in range(0, len(work), ABREAST):
             part = work[start : start + ABREAST]
-            meters = [Meter(self._left_s / (len(work) - start)) for _ in part]
-            steps = [self._metered(*item, meter) for item, meter in zip(part, meters, strict=True)]
-            answers = drive(self._sandbox, steps)
-            self._left_s = max(0.0, self._left_s - sum(meter.spent_s for meter in meters))
+            answers = drive(self._sandbox, [self._metered(*item) for item in part])
             for (reference, observed), found in zip(part, answers, strict=True):
                 unfinished += found is None
                 unrepeatable += len(observed) - len(found or ())
@@ -271,12 +267,12 @@ class Learner:
         return list(found.values())
 
     def _metered(
-        self, reference: Reference, observed: Sequence[Observation], meter: Meter
+        self, reference: Reference, observed: Sequence[Observation]
     ) -> Steps[list[Observation] | None]:
-        """Return the observations that hold; None if the meter's share is too small."""
+        """Return the observations that hold; None if the budget is spent."""
         try:
-            steps = confirm(reference, observed, self._sandbox.level, self._budget)
-            return (yield from metered(meter, steps))
+            steps = confirm(reference, observed, self._sandbox.level, Budget())
+            return (yield from metered(self._meter, steps))
         except BudgetSpentError:
             return None
 
