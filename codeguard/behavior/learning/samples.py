@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
-from codeguard.behavior.specs.calls import NotPlainError, example_of, read_literal
+from codeguard.behavior.specs.calls import NO_VALUE, example_of, value_of
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.corpus.secrets import entropy, find_secrets
 from codeguard.syntax.names import dotted_name
@@ -122,7 +122,8 @@ def example_of_sample(sample: Sample, definition: Definition) -> Example | None:
     ]
     try:
         node = ast.parse(f"{'.'.join(filter(None, (sample.target or owner, name)))}{call}", mode="eval").body
-        expected = Returns(read_literal(sample.shown)) if sample.shown else None
-    except (*PARSE_ERRORS, NotPlainError):
+    except PARSE_ERRORS:
         return None
+    shown = value_of(sample.shown)
+    expected = None if shown is NO_VALUE else Returns(shown)
     return example_of(node, name, definition.parameters, expected, "", "".join(imports), owner=owner)

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
 from codeguard.behavior.specs.calls import (
     NO_VALUE,
-    NotPlainError,
     example_of,
     literal_value,
     plain_call,
-    read_literal,
     remember,
     unwrapped,
     value_of,
@@ -143,10 +141,8 @@ def _doctest_expectation(example: doctest.Example) -> Expected:
         return Raises(name) if name.replace(".", "").isidentifier() else None
     if not example.want.strip() or example.source.lstrip().startswith("print("):
         return None
-    try:
-        return Returns(read_literal(example.want))
-    except NotPlainError:
-        return None
+    value = value_of(example.want)
+    return None if value is NO_VALUE else Returns(value)
 
 
 def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]:
@@ -155,10 +151,8 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
     says_true = expected is None or (isinstance(expected, Returns) and expected.value is True)
     if not isinstance(node, ast.Compare) or not is_equality or not says_true:
         return node, expected
-    try:
-        return node.left, Returns(literal_value(node.comparators[0]))
-    except NotPlainError:
-        return node, expected
+    value = literal_value(node.comparators[0])
+    return (node, expected) if value is NO_VALUE else (node.left, Returns(value))
 
 
 def _call_at(line: str, start: int) -> tuple[ast.Call | None, int]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.specs.calls import NO_VALUE, value_of
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.errors import SpecError
@@ -163,10 +163,10 @@ def _text(value: object, where: str) -> str:
 
 def _literal(text: Any, where: str) -> Any:
     _typed(text, str, where, "a Python literal as text")
-    try:
-        return read_literal(text)
-    except NotPlainError as error:
-        raise SpecError(f"{where}: not a Python literal", got=text[:80]) from error
+    value = value_of(text)
+    if value is NO_VALUE:
+        raise SpecError(f"{where}: not a Python literal", got=text[:80])
+    return value
 
 
 def recorded_specs_text(specs: Iterable[Spec]) -> str:
