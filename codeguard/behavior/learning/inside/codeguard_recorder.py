@@ -65,6 +65,7 @@ _RETURNING = _YIELDING | {
     if name in opcode.opmap
 }
 _ABSENT = object()
+_NOT_SEEN: tuple[Any, str, Any] = (None, "", ())
 
 
 class UnwritableError(Exception):
@@ -147,7 +148,7 @@ class Writer:
                 raise UnwritableError
             self.imports.add((module, ""))
             return repr(value) if module == "datetime" else f"{module}.{value!r}"
-        made, call, imports = self.recorder.built.get(id(value), (None, "", ()))
+        made, call, imports = self.recorder.built.get(id(value), _NOT_SEEN)
         if made is not None and made() is value:
             self.imports.update(imports)
             return call
