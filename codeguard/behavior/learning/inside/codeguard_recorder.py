@@ -65,7 +65,6 @@ _RETURNING = _YIELDING | {
     if name in opcode.opmap
 }
 _ABSENT = object()
-_NOT_SEEN: tuple[Any, str, Any] = (None, "", ())
 
 
 class UnwritableError(Exception):
@@ -148,10 +147,10 @@ class Writer:
                 raise UnwritableError
             self.imports.add((module, ""))
             return repr(value) if module == "datetime" else f"{module}.{value!r}"
-        made, call, imports = self.recorder.built.get(id(value), _NOT_SEEN)
+        made, call, imports = self.recorder.built.get(id(value), (None, "", ()))
         if made is not None and made() is value:
             self.imports.update(imports)
-            return call
+            return str(call)
         if type(kind.__dict__.get("_member_map_")) is dict:  # an enumeration
             member = attribute(value, "_name_")
             if type(member) is not str or not member.isidentifier():
