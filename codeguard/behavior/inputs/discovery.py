@@ -70,7 +70,7 @@ _LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LI
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
-    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])"
+    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)"
 )
 
 
@@ -84,7 +84,8 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
-    literals = _literals(definition.docstring)
+    literals = described_values(definition.docstring)
+    literals = sorted(literals, key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
     if literals and len(required) <= MOST_GUESSED:
         for chosen in itertools.permutations(literals, len(required)):
             yield [(chosen, {})]
@@ -175,11 +176,10 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
     return HINTS.get(name, ()) if not parts else ()
 
 
-def _literals(docstring: str) -> list[object]:
-    """Return the plain values in a description, those that are no numbers first."""
+def described_values(docstring: str) -> list[object]:
+    """Return the plain values in a description, each once."""
     values = map(value_of, LITERAL.findall(docstring[:4_000]))
-    found = {repr(value): value for value in values if value is not NO_VALUE}
-    return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
+    return list({repr(value): value for value in values if value is not NO_VALUE}.values())
 
 
 NEW = ("made.txt", "docs/made.txt", "made.out", "docs/new.csv")

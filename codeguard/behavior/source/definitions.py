@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
-from itertools import accumulate
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -42,22 +41,23 @@ def by_node(work: Callable[[Any], T]) -> Callable[[ast.AST], T]:
 class Module:
     """The top-level statements of a file, with line numbers of the file.
 
-    `whole` is False if the source does not parse; the statements are then those of the parts that
-    do. `ends` are the numbers of characters up to the end of each line. A source that is
-    `too_large` is not read.
+    `whole` is False if the source, `text`, does not parse; the statements are then those of the parts that do. A source
+    that is `too_large` is not read.
     """
 
     statements: tuple[ast.stmt, ...]
     whole: bool = True
     too_large: bool = False
-    ends: Sequence[int] = field(default=(), repr=False)
+    text: str = field(default="", repr=False)
     remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def size(self, definition: Definition) -> int:
         """Return the number of characters in the lines of a definition."""
-        last = min(definition.node.end_lineno or 0, len(self.ends))
-        first = min(definition.first_line - 1, last)
-        return self.ends[last - 1] - (self.ends[first - 1] if first else 0) if last else 0
+        return sum(map(len, self._lines[definition.first_line - 1 : definition.node.end_lineno]))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.splitlines(keepends=True)
 
     @cached_property
     def bound_names(self) -> frozenset[str]:
@@ -114,16 +114,10 @@ def read_module(text: str) -> Module:
     text = text.removeprefix("\ufeff")
     tree = parse_or_none(text)
     if tree is not None:
-        return Module(tuple(tree.body), ends=_line_ends(text))
+        return Module(tuple(tree.body), text=text)
     if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
         return Module((), whole=False, too_large=True)
-    return Module(
-        tuple(_readable_statements(re.split("\r\n|\r|\n", text))), whole=False, ends=_line_ends(text)
-    )
-
-
-def _line_ends(text: str) -> list[int]:
-    return list(accumulate(map(len, text.splitlines(keepends=True))))
+    return Module(tuple(_readable_statements(re.split("\r\n|\r|\n", text))), whole=False, text=text)
 
 
 def _readable_statements(lines: Sequence[str], before: int = 0, quoted: bool = True) -> Iterator[ast.stmt]:
