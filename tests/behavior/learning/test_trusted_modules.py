@@ -189,39 +189,7 @@ def sign_of(number):
 def signed(pair):
     return mart.signs.sign_of(mart.coded(pair)), mart.Code.signs
 """,
-    # one name in two files: a module of the standard library, a helper, a builtin
     "mill/__init__.py": "",
-    "mill/grain.py": """
-import abc
-from .sieve import sifted
-
-
-class Grain(abc.ABC):
-    coarse = 3
-
-
-def ground(amount):
-    return sifted(amount) + helper(amount) * Grain.coarse
-
-
-def helper(amount):
-    return 1
-""",
-    "mill/sieve.py": """
-from collections import abc
-
-
-def helper(amount):
-    return 100
-
-
-def sum(items):
-    return len(items)
-
-
-def sifted(amount):
-    return helper(amount) + sum([amount]) if isinstance([amount], abc.Sequence) else -1
-""",
     # what runs as soon as the file is imported needs what stands above it, and what is above needs it later
     "mill/tags.py": """
 from __future__ import annotations
@@ -299,7 +267,6 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("total", "total(['1', '2'])", "", 3.0),
         ("first_code", "first_code([(1, 2)])", "", (2, True)),
         ("signed", "signed((1, -2))", "", ("-", "+")),
-        ("ground", "ground(5)", "", 104),
         ("Tag.both", "Tag('b').both()", "", "ba"),
         ("kind", "kind()", "", "T"),
     ],

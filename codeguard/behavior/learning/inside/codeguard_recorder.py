@@ -226,9 +226,10 @@ class Recorder:
             path = self.files.get(code.co_filename, _ABSENT)
             if path is _ABSENT:
                 path = self.file_of(code.co_filename)
+            if path is None:
+                return
             # A generator triggers an event at each step; only the first is its call (RESUME has argument 0).
-            is_step = code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]
-            if path is not None and not is_step:
+            if not (code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]):
                 self.measured(self.started, frame, path)
         elif event == "return" and id(frame) in self.pending:
             instruction = code.co_code[frame.f_lasti]
