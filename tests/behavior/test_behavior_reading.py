@@ -32,6 +32,7 @@ def only(code: str) -> Definition:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
+        ("x = = 1\n", []),
         ("def f():\n    return (\n\ndef g():\n    return 1\n", ["g"]),
         ("This is prose.\n\n@deco\ndef g():\n    return [\n        1,\n    ]\n", ["g"]),
         ("class A:\n    def f(self): return )\n    def h(self): return 1\n\ndef g(): pass\n", ["g"]),
