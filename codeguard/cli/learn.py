@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from codeguard.config import Settings
 
 UNCONFINED = "runs unconfined, as it does without codeguard; calls of trusted functions are recorded"
+LEFT_OUT = (
+    ("left_out_unrepeatable", "call", "left out: {}, which the sandbox did not see the same again"),
+    ("unfinished", "function", "not finished within --budget: {}, nothing new is kept of them"),
+    ("left_out_private", "call", "left out: {} with what looks private, or a path of this machine"),
+    ("stale_calls", "call", "of functions that are gone: {} of before"),
+)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -123,43 +130,23 @@ def _trusted(given: Sequence[Path], settings: Settings) -> list[Path]:
 
 
 def _report(learned: Sequence[Learned], format_: str) -> None:
+    rows = [asdict(item) | {"path": str(item.path)} for item in learned]
     if format_ == "json":
-        rows = [
-            {
-                "path": str(item.path),
-                "functions": item.functions,
-                "called": item.called,
-                "with_evidence_before": item.before,
-                "with_evidence": item.after,
-                "calls": item.cases,
-                "new_calls": item.new,
-                "stale_calls": item.stale,
-                "left_out_private": item.private,
-                "left_out_unrepeatable": item.unrepeatable,
-                "unfinished": item.unfinished,
-            }
-            for item in learned
-        ]
-        say_json({"schema": "codeguard.learn/1", "learned": rows})
+        shown = [{key: value for key, value in row.items() if key != "text"} for row in rows]
+        say_json({"schema": "codeguard.learn/1", "learned": shown})
         return
     from codeguard.reports.styled import counted
 
-    for item in learned:
+    for item, row in zip(learned, rows, strict=True):
         if not item.called:
             say(f"{item.path.parent}: none of its {item.functions} functions was called by the command")
             warn("did it run an installed copy? Run it on the trusted folder: PYTHONPATH, or pip install -e")
             continue
-        gained = counted(item.after - item.before, "function")
-        say(
-            f"{item.path}: {gained} gained evidence: {item.after} of {item.functions} have it, {item.before} had"
-        )
-        called, calls = counted(item.called, "function"), counted(item.cases, "call")
-        say(f"  called: {called}; kept: {calls}, {item.new} of them new")
-        for number, of, line in (
-            (item.unrepeatable, "call", "left out: {}, which the sandbox did not see the same again"),
-            (item.unfinished, "function", "not finished within --budget: {}, nothing new is kept of them"),
-            (item.private, "call", "left out: {} with what looks private, or a path of this machine"),
-            (item.stale, "call", "of functions that are gone: {} of before"),
-        ):
-            if number:
-                say(f"  {line.format(counted(number, of))}")
+        before, after = item.with_evidence_before, item.with_evidence
+        gained = counted(after - before, "function")
+        say(f"{item.path}: {gained} gained evidence: {after} of {item.functions} have it, {before} had")
+        called, calls = counted(item.called, "function"), counted(item.calls, "call")
+        say(f"  called: {called}; kept: {calls}, {item.new_calls} of them new")
+        for key, noun, line in LEFT_OUT:
+            if row[key]:
+                say(f"  {line.format(counted(row[key], noun))}")

@@ -51,6 +51,15 @@ def test_a_method_that_another_class_overrides_is_demoted(check: Check) -> None:
     assert report.claims.startswith("pointed")
 
 
+def test_a_copied_class_under_another_name_is_convicted(check: Check) -> None:
+    start, end = DELEGATOR.index("    def pointed"), DELEGATOR.index("    def freed")
+    moved = DELEGATOR[:start] + DELEGATOR[end:] + "\n" + DELEGATOR[start:end]
+    code = moved.replace("class Delegator", "class UndoDelegator").replace(
+        "len(self.seen)", "len(self.seen) + (len(repr(target)) > 2)"
+    )
+    assert check(code, DELEGATOR).verdict is Verdict.DIVERGES
+
+
 @pytest.mark.parametrize(
     ("code", "has_effect"),
     [

@@ -158,11 +158,11 @@ def clamp(value, low, high):
     ("around", "verdict", "claims"),
     [
         ("import subprocess\n", Verdict.PASS, False),
-        ("import os\nWINDOWS = os.environ.get('OS') == 'Windows_NT'\n", Verdict.NO_SIGNAL, True),
+        ("import os\nWINDOWS = os.environ.get('OS') == 'Windows_NT'\n", Verdict.PASS, False),
         (
             "import os\nif os.name == 'nt':\n    os.system('chcp 65001')\nWINDOWS = os.name\n",
-            Verdict.NO_SIGNAL,
-            True,
+            Verdict.PASS,
+            False,
         ),
         ("import os\nWINDOWS = os.system('true')\n", Verdict.VIOLATION, False),
         ("import os\nos.environ['A'] = 'B'\nWINDOWS = os.name\n", Verdict.VIOLATION, False),

@@ -32,11 +32,14 @@ def only(code: str) -> Definition:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
+        ("x = = 1\n", []),
         ("def f():\n    return (\n\ndef g():\n    return 1\n", ["g"]),
         ("This is prose.\n\n@deco\ndef g():\n    return [\n        1,\n    ]\n", ["g"]),
         ("class A:\n    def f(self): return )\n    def h(self): return 1\n\ndef g(): pass\n", ["g"]),
         ("def g(): pass\n\n@deco(\n\ndef f(): pass\n\ndef h(): pass\n", ["g", "h"]),
         ("This is prose, and ends.\nimport os\n\nAnd more.\ndef g(): return os.sep\n", ["g"]),
+        ('x = = 1 # """\ndef g(): pass\n\nA = """\ndef h(): pass\n"""\ndef i(): pass\n', ["g", "i"]),
+        ('x = = 1\ndef g(): pass\n\nA = """\ndef h(): pass\n"""\ndef i(): pass\n', ["g", "i"]),
         ("def g[T](a: T) -> T:\n    return a\n\nx = = 1\n", ["g"]),
     ],
 )

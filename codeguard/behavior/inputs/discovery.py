@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
@@ -69,7 +70,7 @@ _LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LI
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
-    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])"
+    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)"
 )
 
 
@@ -83,7 +84,8 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
-    literals = _literals(definition.docstring)
+    literals = described_values(definition.docstring)
+    literals = sorted(literals, key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
     if literals and len(required) <= MOST_GUESSED:
         for chosen in itertools.permutations(literals, len(required)):
             yield [(chosen, {})]
@@ -114,8 +116,8 @@ def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
 def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
     """Return the groups by the number of arguments."""
     found: dict[int, list[list[tuple[object, ...]]]] = {}
-    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
-        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
+    for calls in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["calls"].values():
+        rows = [ast.literal_eval(f"({text})") for text in calls]
         found.setdefault(len(rows[0]), []).append(rows)
     return found
 
@@ -174,11 +176,10 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
     return HINTS.get(name, ()) if not parts else ()
 
 
-def _literals(docstring: str) -> list[object]:
-    """Return the plain values in a description, those that are no numbers first."""
+def described_values(docstring: str) -> list[object]:
+    """Return the plain values in a description, each once."""
     values = map(value_of, LITERAL.findall(docstring[:4_000]))
-    found = {repr(value): value for value in values if value is not NO_VALUE}
-    return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
+    return list({repr(value): value for value in values if value is not NO_VALUE}.values())
 
 
 NEW = ("made.txt", "docs/made.txt", "made.out", "docs/new.csv")
@@ -189,23 +190,14 @@ _PATH = re.compile(
 
 
 @cache
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
+
+
+@cache
 def sample_files() -> Mapping[str, bytes]:
     """Return the contents of the files by path."""
-    return {
-        file["path"]: bytes.fromhex(file["hex"]) if "hex" in file else file["text"].encode()
-        for file in _data()["file"]
-    }
-
-
-@cache
-def path_groups() -> tuple[tuple[str, ...], ...]:
-    """Return the paths grouped by kind of file, in the order in which they are tried."""
-    return tuple(tuple(group["paths"]) for group in _data()["group"])
-
-
-@cache
-def _data() -> Mapping[str, list[dict[str, str]]]:
-    return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
+    return {file["path"]: file["text"].encode() for file in _data()["file"]}
 
 
 def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -217,7 +209,7 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     named = [place for place, item in enumerate(needed) if _PATH.search(item.name.lower())]
     if not named or any(item.kind != "positional" for item in needed):
         return
-    for group in path_groups():
+    for group in _data()["groups"].values():
         pools: list[Sequence[object]] = [_hinted(item) or _named(item.name) or TEXTS for item in needed]
         for place in named:
             pools[place] = NEW if place == named[-1] and len(named) > 1 else group

@@ -6,6 +6,7 @@ from them, so Python's hash seed has no influence.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -444,18 +445,13 @@ _KINDS: Mapping[str, Callable[[Iterable[Any]], object]] = {
 def _composed(kind: str, items: Iterable[object], shape: ValueShape) -> object:
     """Return a value of a kind with these items as far as it takes them, in order if the shape asks for it."""
     if shape.items is not None and shape.items.ascending:
-        items = sorted(items, key=_sort_key)
+        with contextlib.suppress(TypeError):  # items of several kinds are not admitted
+            items = sorted(items)  # type: ignore[type-var]
     if kind == "dict":
         items = [item for item in items if isinstance(item, tuple) and len(item) == 2 and _hashable(item[0])]
     elif kind in ("set", "frozenset"):
         items = filter(_hashable, items)
     return _KINDS[kind](items)
-
-
-def _sort_key(value: object) -> tuple[str, float, str]:
-    if isinstance(value, bool | int | float):
-        return "number", float(value), ""
-    return type(value).__name__, 0.0, str(value)
 
 
 def _hashable(value: object) -> bool:

@@ -12,19 +12,18 @@ import ast
 import contextlib
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
 
+from codeguard.behavior.inputs.discovery import described_values
 from codeguard.behavior.inputs.generation import Arguments, generate, key_of, parts_of, until_error
 from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import Constants, literals_of
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
-from codeguard.behavior.specs.calls import NO_VALUE, value_of
 from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
 from codeguard.syntax.constants import UnknownValueError
@@ -431,13 +430,9 @@ def _known_literals(reference: Reference, examples: Sequence[Arguments]) -> froz
     tree = parse_or_none(reference.runnable.source)
     if tree is not None:
         known.update(repr(value) for value in literals_of(tree))
-    text = reference.definition.docstring
-    numbers = map(value_of, re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text))
-    known.update(repr(number) for number in numbers if number is not NO_VALUE)
-    known.update(repr(quoted) for _, quoted in re.findall(r"(['\"])(.*?)\1", text))
-    for args, kwargs in examples:
-        for value in (*args, *kwargs.values()):
-            known.update(map(repr, parts_of(value)))
+    shown = (value for args, kwargs in examples for value in (*args, *kwargs.values()))
+    for value in (*described_values(reference.definition.docstring), *shown):
+        known.update(map(repr, parts_of(value)))
     return frozenset(known)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.learning.samples import Privacy, Sample, example_of_sample, samples_of
-from codeguard.behavior.specs.examples import Example, Raises, Returns, Spec
+from codeguard.behavior.specs.examples import Example, Raises, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference, with_needed_code
-from codeguard.behavior.specs.toml import literal, merged_specs, recorded_specs, recorded_specs_text
+from codeguard.behavior.specs.toml import merged_specs, recorded_specs, recorded_specs_text
 from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
@@ -39,14 +39,12 @@ from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
-from codeguard.sandbox.model import CallResult, Iteration, Level, Opaque, Outcome
+from codeguard.sandbox.model import CallResult, Level, Outcome
 from codeguard.syntax.capabilities import CONVICTING, observed_effects
 
 Observation = tuple[Sample, Example]
 """A recorded call, and the example made from it, which still has to hold in the sandbox."""
 KEPT = 16  # cases per function
-BATCH = 16  # calls of one child
-MAX_LITERAL = 2_000  # characters of a recorded result
 # Exceptions of these types may come from the sandbox instead of the function.
 _ENVIRONMENTAL = INCONCLUSIVE_EXCEPTIONS | {"NameError", "PermissionError", "OSError", "RecursionError"}
 
@@ -56,24 +54,20 @@ def confirm(
 ) -> Steps[list[Observation]]:
     """Run a trusted function on recorded calls; return those with the recorded result in two worlds."""
     runner = CallRunner(reference.runnable, level, budget)
+    whole = [with_needed_code(example, reference.name, reference.module) for _, example in observed]
+    made = [call_of(example, reference.runnable) for example in whole]
+    pairs = [(item, call) for item, call in zip(observed, made, strict=True) if call is not None]
+    calls = tuple(call for _, call in pairs)
+    if not calls:
+        return []
+    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
+    # Where the sandbox refused an operation, a result that is not compared with the recorded one shows nothing.
+    refused = any(capability.kind in CONVICTING for capability in observed_effects(first.effects))
     found: list[Observation] = []
-    for start in range(0, len(observed), BATCH):
-        part = observed[start : start + BATCH]
-        whole = [with_needed_code(example, reference.name, reference.module) for _, example in part]
-        made = [call_of(example, reference.runnable) for example in whole]
-        pairs = [(item, call) for item, call in zip(part, made, strict=True) if call is not None]
-        if not pairs:
-            continue
-        calls = tuple(call for _, call in pairs)
-        first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-        # Where the sandbox refused an operation, the result is no expectation.
-        refused = any(capability.kind in CONVICTING for capability in observed_effects(first.effects))
-        for ((sample, example), call), answer, again in zip(
-            pairs, first.calls, second.calls[::-1], strict=False
-        ):
-            if is_stable(answer, again, call):
-                confirmed = _confirmed(sample, example, answer, refused)
-                found += [(sample, confirmed)] if confirmed is not None else []
+    for ((sample, example), call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
+        confirmed = _confirmed(sample, example, answer, refused)
+        if confirmed is not None and is_stable(answer, again, call):
+            found.append((sample, confirmed))
     return found
 
 
@@ -86,25 +80,7 @@ def _confirmed(sample: Sample, example: Example, answer: CallResult, refused: bo
         return None
     if example.expected is not None:
         return example if compare_with_example(example.expected, answer) is Comparison.SAME else None
-    value = answer.value
-    is_like = _kind(value) == sample.kind and same_value(value, value) is Comparison.SAME
-    return None if refused or not is_like else replace(example, expected=_expectation(value))
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, Opaque | Iteration):
-        return value.type_name.rpartition(".")[2]
-    return type(value).__name__
-
-
-def _expectation(value: object) -> Returns | None:
-    """Return a result as an expectation; None if the trusted function has to provide it."""
-    if isinstance(value, Iteration) and value.exhausted:
-        value = list(value.items)
-    try:
-        return Returns(value) if len(literal(value)) <= MAX_LITERAL else None
-    except (SpecError, RecursionError):
-        return None
+    return None if refused or same_value(answer.value, answer.value) is not Comparison.SAME else example
 
 
 def select(observed: Iterable[Observation], most: int) -> list[Example]:
@@ -159,26 +135,25 @@ class TrustedTree:
 class Learned:
     """The result of a recording for one trusted tree.
 
-    `functions` are those that callers can reach, `called` those with recorded calls, `before` and
-    `after` those with examples of any kind, without and with this recording. `cases` are the
-    recorded calls in the file now, `new` those added by this run, `stale` those of functions that
-    no longer exist. `private` calls were left out because they look like secrets or contain local
-    paths, `unrepeatable` ones because the sandbox gave another result. `unfinished` functions spent their share of
-    the budget, and nothing new of them is kept.
+    `functions` are those that callers can reach, `called` those with recorded calls, and those `with_evidence` have
+    examples of any kind, with this recording or before it. `calls` are in the file now, `new_calls` added by this run,
+    `stale_calls` those of functions that no longer exist. Left out were calls that look like secrets or contain local
+    paths (`private`), and those of which the sandbox gave another result (`unrepeatable`). `unfinished` functions were
+    not run within the budget, and nothing new of them is kept.
     """
 
     path: Path
     text: str
     functions: int
     called: int
-    before: int
-    after: int
-    cases: int
-    new: int
-    stale: int
-    private: int
-    unrepeatable: int
-    unfinished: int = 0
+    with_evidence_before: int
+    with_evidence: int
+    calls: int
+    new_calls: int
+    stale_calls: int
+    left_out_private: int
+    left_out_unrepeatable: int
+    unfinished: int
 
 
 def read_tree(path: Path) -> TrustedTree:
@@ -214,11 +189,10 @@ class Learner:
     def __init__(
         self, sandbox: Runs, privacy: Privacy, *, most: int = KEPT, seconds: float = math.inf
     ) -> None:
-        """Take at most `seconds` CPU seconds of the sandbox, each function a fair share."""
+        """Take at most `seconds` CPU seconds of the sandbox; a child of one function has a limit of its own."""
         self._sandbox = sandbox
-        self._left_s = seconds
+        self._meter = Meter(seconds)
         self._privacy = privacy
-        self._budget = Budget()
         self._most = most
         self._private = 0
 
@@ -242,32 +216,24 @@ class Learner:
         }
         self._private = 0
         work = [
-            (by_key[key], observations)
+            (by_key[key], observed)
             for key, rows in sorted(samples.items())
             if key in by_key
-            and (observations := self._observations(by_key[key], rows))
+            and (observed := self._observations(by_key[key], rows))
             and by_key[key].usable is not None
         ]
-        asked = sum(len(observations) for _, observations in work)
         new: list[Spec] = []
-        repeatable = unfinished = 0
+        unrepeatable = unfinished = 0
         for start in range(0, len(work), ABREAST):
             part = work[start : start + ABREAST]
-            share = self._left_s / (len(work) - start)
-            meters = [Meter(share) for _ in part]
-            steps = [self._chosen(*item, meter) for item, meter in zip(part, meters, strict=True)]
-            answers = drive(self._sandbox, steps)
-            self._left_s = max(0.0, self._left_s - sum(meter.spent_s for meter in meters))
-            for (reference, _), answer in zip(part, answers, strict=True):
-                if answer is None:
-                    unfinished += 1
-                    continue
-                examples, count = answer
-                repeatable += count
-                cases = [example for example in examples if self._is_publishable(reference, example)]
+            answers = drive(self._sandbox, [self._metered(*item) for item in part])
+            for (reference, observed), found in zip(part, answers, strict=True):
+                unfinished += found is None
+                unrepeatable += len(observed) - len(found or ())
+                cases = tuple(select(found or (), self._most))
                 if cases:
-                    path, name = reference.path, reference.qualified_name
-                    new.append(Spec(name, (), "", tuple(cases), "recorded", path))
+                    name, path = reference.qualified_name, reference.path
+                    new.append(Spec(name, (), "", cases, "recorded", path))
             progress("running recorded calls in the sandbox", start + len(part), len(work))
         specs = self._limited(merged_specs(old, new, self._most))
         shown = {key for key, reference in by_key.items() if reference.written}
@@ -277,13 +243,13 @@ class Learner:
             text=recorded_specs_text(specs) if specs else "",
             functions=len(by_key),
             called=sum(key in by_key for key in samples),
-            before=len(before),
-            after=len(after),
-            cases=_count(specs),
-            new=_count(specs) - _count(old),
-            stale=_count(spec for spec in old if spec.key not in by_key),
-            private=self._private,
-            unrepeatable=asked - repeatable,
+            with_evidence_before=len(before),
+            with_evidence=len(after),
+            calls=_count(specs),
+            new_calls=_count(specs) - _count(old),
+            stale_calls=_count(spec for spec in old if spec.key not in by_key),
+            left_out_private=self._private,
+            left_out_unrepeatable=unrepeatable,
             unfinished=unfinished,
         )
 
@@ -300,23 +266,15 @@ class Learner:
                 found.setdefault(example.fingerprint(), (sample, example))
         return list(found.values())
 
-    def _chosen(
-        self, reference: Reference, observed: Sequence[Observation], meter: Meter
-    ) -> Steps[tuple[list[Example], int] | None]:
-        """Return the examples to keep, and the number of those that hold; None if the meter's share is too small."""
+    def _metered(
+        self, reference: Reference, observed: Sequence[Observation]
+    ) -> Steps[list[Observation] | None]:
+        """Return the observations that hold; None if the budget is spent."""
         try:
-            steps = confirm(reference, observed, self._sandbox.level, self._budget)
-            found: list[Observation] = yield from metered(meter, steps)
+            steps = confirm(reference, observed, self._sandbox.level, Budget())
+            return (yield from metered(self._meter, steps))
         except BudgetSpentError:
             return None
-        return select(found, self._most), len(found)
-
-    def _is_publishable(self, reference: Reference, example: Example) -> bool:
-        spec = Spec(reference.name, (), "", (example,), "", reference.path)
-        if self._privacy.refuses_text(recorded_specs_text([spec])):
-            self._private += 1
-            return False
-        return True
 
     def _limited(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
         """Return the specs without as many cases as needed to limit the file's size.

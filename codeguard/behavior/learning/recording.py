@@ -7,7 +7,6 @@ on disk before it was searched for secrets.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from codeguard.errors import ConfigError
 
 INSIDE = Path(__file__).parent / "inside"
-PIPE, LOCK, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_LOCK", "CODEGUARD_LEARN_ROOTS"
+PIPE, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_ROOTS"
 MAX_BYTES = 512 * 1024 * 1024  # bytes of all records of one command
 
 
@@ -44,30 +43,18 @@ def record(command: Sequence[str], roots: Sequence[Path]) -> Recording:
     """
     if not hasattr(os, "mkfifo"):
         raise ConfigError("recording needs named pipes", got=sys.platform, expected="Linux or macOS")
-    folder = Path(tempfile.mkdtemp(prefix="codeguard-learn-"))
-    try:
-        pipe, lock = folder / "pipe", folder / "lock"
+    with tempfile.TemporaryDirectory(prefix="codeguard-learn-", ignore_cleanup_errors=True) as folder:
+        pipe = f"{folder}/pipe"
         os.mkfifo(pipe, 0o600)
-        lock.touch(mode=0o600)
+        path = [str(INSIDE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        own = {"PYTHONPATH": os.pathsep.join(path), PIPE: pipe}
+        own[ROOTS] = os.pathsep.join(str(root.resolve()) for root in roots)
         reader = _Reader(pipe)
         try:
-            code = _run(command, _environment(pipe, lock, roots))
+            code = _run(command, os.environ | own)
         finally:
             data = reader.finish()
-        return Recording(code, tuple(data.split(b"\n")), reader.cut)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _environment(pipe: Path, lock: Path, roots: Sequence[Path]) -> dict[str, str]:
-    before = os.environ.get("PYTHONPATH")
-    return {
-        **os.environ,
-        "PYTHONPATH": f"{INSIDE}{os.pathsep}{before}" if before else str(INSIDE),
-        PIPE: str(pipe),
-        LOCK: str(lock),
-        ROOTS: os.pathsep.join(str(root.resolve()) for root in roots),
-    }
+    return Recording(code, tuple(data.split(b"\n")), reader.cut)
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> int:
@@ -91,7 +78,7 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
 class _Reader:
     """Reads a named pipe to its end in a thread, up to a limit; the rest is dropped."""
 
-    def __init__(self, pipe: Path) -> None:
+    def __init__(self, pipe: str) -> None:
         self.cut = False
         self._parts: list[bytes] = []
         self._in = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -6,20 +6,17 @@ import ast
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
-from codeguard.behavior.specs.calls import NotPlainError, example_of, read_literal
+from codeguard.behavior.specs.calls import NO_VALUE, example_of, value_of
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.corpus.secrets import entropy, find_secrets
 from codeguard.syntax.names import dotted_name
 
-MAX_LINE = 100_000
-MAX_SETUP_LINES = 12
 # Minimum length of a value that is a secret because of its parameter's or variable's name.
 LEAST_SECRET = 8
-_MADE = re.compile(r"made\d+_")
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.ASCII)
 _SECRET_NAME = re.compile(
     r"pass(?:wd|word|phrase)?(?:$|_)|pwd|secret|token|(?:api|auth|access|private|signing|encryption)_?key|"
@@ -30,22 +27,20 @@ _RUN = re.compile(r"[A-Za-z0-9+/=_-]{20,}")
 _RANDOM_BITS = 3.6  # bits of entropy per character; above this, a long run of letters and digits is a token
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One recorded call.
 
-    `args` and `kwargs` are source text. `target` is the source of the object that a method was called on, or "".
-    `shown` is the result as source text, or "" if it cannot be written; `kind` is the name of the result's type, "" if
-    the call raised an exception. `line` is where the call ended.
+    `target` is the source text of the object that a method was called on, or "". `shown` is the result as source text,
+    or "" if it cannot be written; `kind` is the name of the result's type, "" if the call raised an exception. `line`
+    is where the call ended.
     """
 
     path: str
     name: str
     target: str
-    args: tuple[str, ...]
-    kwargs: tuple[str, ...]
-    imports: tuple[tuple[str, str], ...]
-    setup: tuple[str, ...]
+    args: Sequence[str]
+    kwargs: Sequence[str]
+    imports: Sequence[tuple[str, str]]
     shown: str
     kind: str
     line: int
@@ -53,42 +48,16 @@ class Sample:
     @property
     def text(self) -> str:
         """Everything in it that would be written to the file."""
-        return "\n".join((*self.setup, self.target, *self.args, *self.kwargs, self.shown))
+        return "\n".join((self.target, *self.args, *self.kwargs, self.shown))
 
 
 def samples_of(lines: Iterable[bytes]) -> Iterator[Sample]:
     """Yield the samples in the lines of a recording; other lines are skipped."""
     for line in lines:
-        if not line or len(line) > MAX_LINE:
-            continue
         try:
-            path, name, target, args, kwargs, imports, *rest = ast.literal_eval(
-                _numbered(line.decode("ascii"))
-            )
-            setup, shown, kind, at = rest
-            texts = [tuple(map(str, part)) for part in (args, kwargs, setup)]
-            named = tuple((str(module), str(what)) for module, what in imports)
-            yield Sample(
-                str(path),
-                str(name),
-                str(target),
-                texts[0],
-                texts[1],
-                named,
-                texts[2],
-                str(shown),
-                str(kind),
-                int(at),
-            )
+            yield Sample(*ast.literal_eval(line.decode("ascii")))
         except (*PARSE_ERRORS, TypeError):
             continue
-
-
-def _numbered(line: str) -> str:
-    """Number the objects of a sample in order of appearance; the recorder counts over the whole run."""
-    names = sorted(set(_MADE.findall(line)), key=lambda name: int(name[4:-1]))
-    places = {name: f"made{place}" for place, name in enumerate(names, 1)}
-    return _MADE.sub(lambda match: places[match[0]], line)
 
 
 class Privacy:
@@ -134,30 +103,27 @@ def _is_random(run: str) -> bool:
 def example_of_sample(sample: Sample, definition: Definition) -> Example | None:
     """Return the example that a sample makes, without what an exception has to be; None if it cannot be written."""
     owner, name = "" if definition.owner is None else definition.owner.name, definition.name
-    args, target = sample.args, sample.target
+    args, call = sample.args, ""
     if definition.binding == "class":
-        if args[:1] != (owner,):
+        if args[:1] != [owner]:
             return None  # it was called on a subclass
         args = args[1:]
-    call = f"({', '.join((*args, *sample.kwargs))})"
-    if definition.binding == "instance":
-        decorators = {dotted_name(item).rpartition(".")[2] for item in definition.node.decorator_list}
-        is_property = bool(decorators & {"property", "cached_property"})
-        if not target or sample.shown == "None" or (is_property and call != "()"):
-            return None  # no object is known, nothing shows, or a property was assigned
-        call = "" if is_property else call
+    decorators = {dotted_name(item).rpartition(".")[2] for item in definition.node.decorator_list}
+    if not decorators & {"property", "cached_property"}:
+        call = f"({', '.join((*args, *sample.kwargs))})"
+    elif args:
+        return None  # a property was assigned
+    if definition.binding == "instance" and (not sample.target or sample.shown == "None"):
+        return None  # no object is known, or nothing shows
     imports = [
-        f"from {module} import {what}" if what else f"import {module}"
+        f"from {module} import {what}\n" if what else f"import {module}\n"
         for module, what in sample.imports
         if what != (owner or name)
     ]
-    lines = [*imports, *sample.setup]
-    if len(lines) > MAX_SETUP_LINES:
-        return None
     try:
-        node = ast.parse(f"{'.'.join(filter(None, (target or owner, name)))}{call}", mode="eval").body
-        expected = Returns(read_literal(sample.shown)) if sample.shown else None
-    except (*PARSE_ERRORS, NotPlainError):
+        node = ast.parse(f"{'.'.join(filter(None, (sample.target or owner, name)))}{call}", mode="eval").body
+    except PARSE_ERRORS:
         return None
-    setup = "".join(f"{line}\n" for line in lines)
-    return example_of(node, name, definition.parameters, expected, "", setup, owner=owner)
+    shown = value_of(sample.shown)
+    expected = None if shown is NO_VALUE else Returns(shown)
+    return example_of(node, name, definition.parameters, expected, "", "".join(imports), owner=owner)

@@ -26,6 +26,7 @@ from codeguard.behavior.source.surroundings import (
 from codeguard.behavior.specs.examples import Example
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
+from codeguard.syntax.capabilities import Capability
 
 TOO_LARGE = "too large or nested too deeply to be run"
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -77,6 +78,12 @@ class CandidateFunction:
         possible = effects.of(self._own.needed.statements)
         certain = effects.certain(self.definition.node)
         return EffectReach(possible if certain is None else certain & possible, possible)
+
+    @cached_property
+    def certain_of_class(self) -> frozenset[Capability]:
+        """The certain effects of a method, and of what makes an object of its class."""
+        found = effects_in(self.module).certain(self.definition.node, self.definition.owner)
+        return self.reach.possible if found is None else found & self.reach.possible
 
     @property
     def effects(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
-from itertools import accumulate
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,9 +17,8 @@ from codeguard.corpus import syntax
 from codeguard.syntax.names import dotted_name
 
 MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
-READINGS = 4  # of a file that does not parse
-MOST_DECORATING = 40  # lines from a decorator to what it decorates
-_BEGINNINGS = ("@", "def ", "async ", "class ", "import ", "from ")
+_BEGINNING = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\W\d]|@")
+_DECORATED = ("def ", "async ", "class ")
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -43,22 +41,23 @@ def by_node(work: Callable[[Any], T]) -> Callable[[ast.AST], T]:
 class Module:
     """The top-level statements of a file, with line numbers of the file.
 
-    `whole` is False if the source does not parse; the statements are then those of the parts that
-    do. `ends` are the numbers of characters up to the end of each line. A source that is
-    `too_large` is not read.
+    `whole` is False if the source, `text`, does not parse; the statements are then those of the parts that do. A source
+    that is `too_large` is not read.
     """
 
     statements: tuple[ast.stmt, ...]
     whole: bool = True
     too_large: bool = False
-    ends: Sequence[int] = field(default=(), repr=False)
+    text: str = field(default="", repr=False)
     remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def size(self, definition: Definition) -> int:
         """Return the number of characters in the lines of a definition."""
-        last = min(definition.node.end_lineno or 0, len(self.ends))
-        first = min(definition.first_line - 1, last)
-        return self.ends[last - 1] - (self.ends[first - 1] if first else 0) if last else 0
+        return sum(map(len, self._lines[definition.first_line - 1 : definition.node.end_lineno]))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.splitlines(keepends=True)
 
     @cached_property
     def bound_names(self) -> frozenset[str]:
@@ -115,65 +114,44 @@ def read_module(text: str) -> Module:
     text = text.removeprefix("\ufeff")
     tree = parse_or_none(text)
     if tree is not None:
-        return Module(tuple(tree.body), ends=_line_ends(text))
+        return Module(tuple(tree.body), text=text)
     if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
         return Module((), whole=False, too_large=True)
-    return Module(tuple(_readable_statements(text)), whole=False, ends=_line_ends(text))
+    return Module(tuple(_readable_statements(re.split("\r\n|\r|\n", text))), whole=False, text=text)
 
 
-def _line_ends(text: str) -> list[int]:
-    return list(accumulate(map(len, text.splitlines(keepends=True))))
-
-
-def _readable_statements(text: str) -> Iterator[ast.stmt]:
-    """Yield the top-level statements that are read completely.
+def _readable_statements(lines: Sequence[str], before: int = 0, quoted: bool = True) -> Iterator[ast.stmt]:
+    """Yield the top-level statements that are read completely; `before` are the lines above.
 
     A lone word or sentence that happens to be an expression is prose, not code.
     """
     from codeguard.syntax.python_tree import parse_with_errors  # imported late because few files need it
 
-    written = re.split("\r\n|\r|\n", text)
-    lines = list(written)
-    lost: set[int] = set()
-    for _ in range(READINGS):
-        tree, unread = parse_with_errors("\n".join(lines))
-        # The grammar takes what follows a sentence or an open bracket for the rest of it: without that, it is read.
-        first = [number for number, _ in unread]
-        for number in [item for item in first if not lines[item - 1].startswith(_BEGINNINGS)] or first[:1]:
-            lost.update(_with_decorated(written, number))
-            lines[number - 1] = ""
-        if not unread:
-            break
-    lost.update(*(range(first, last + 1) for first, last in unread))
-    marks = [number in lost for number in range(1, len(written) + 1)]
-    upto = list(accumulate(marks, initial=0))  # lost lines up to each line
-    # What is lost at the end of a body is in no statement any more, but indented.
-    inner = list(
-        accumulate(
-            (mark and line[:1].isspace() for mark, line in zip(marks, written, strict=True)), initial=0
-        )
-    )
-    starts = [_first_line(statement) for statement in tree.body]
-    for statement, start, following in zip(tree.body, starts, [*starts[1:], len(written) + 1], strict=True):
-        whole = upto[statement.end_lineno or start] == upto[start - 1]
-        if whole and inner[following - 1] == inner[start - 1] and not isinstance(statement, ast.Expr):
-            yield statement
+    for first, block in _blocks(lines, quoted):
+        tree, unread = parse_with_errors("\n".join(block))
+        if unread and quoted:  # what was taken for a text of several lines may be none
+            yield from _readable_statements(block, before + first, quoted=False)
+        for statement in tree.body if not unread else ():
+            if not isinstance(statement, ast.Expr):
+                ast.increment_lineno(statement, before + first)
+                yield statement
 
 
-def _first_line(statement: ast.stmt) -> int:
-    if not isinstance(statement, Function | ast.ClassDef):
-        return statement.lineno
-    return min([statement.lineno, *(item.lineno for item in statement.decorator_list)])
+def _blocks(lines: Sequence[str], quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines up to the next one that begins a statement, each time with the number of lines above.
 
-
-def _with_decorated(lines: Sequence[str], number: int) -> Iterator[int]:
-    """Yield the number of a line, and where a decorator begins on it those up to what it decorates."""
-    yield number
-    if lines[number - 1].lstrip().startswith("@"):
-        for following in range(number + 1, min(number + MOST_DECORATING, len(lines)) + 1):
-            yield following
-            if lines[following - 1].lstrip().startswith(("def ", "async ", "class ")):
-                break
+    So what does not parse takes nothing with it but its own lines, and those that it decorates. A line inside of a text
+    of several lines begins none where texts are `quoted`.
+    """
+    first, block, quotes, decorates = 0, list[str](), 0, False
+    for number, line in enumerate(lines):
+        if block and quotes % 2 == 0 and not decorates and _BEGINNING.match(line):
+            yield first, block
+            first, block = number, []
+        block.append(line)
+        quotes += line.count('"""') + line.count("'''") if quoted else 0
+        decorates = line.startswith("@") or (decorates and not line.startswith(_DECORATED))
+    yield first, block
 
 
 @dataclass(frozen=True, slots=True)

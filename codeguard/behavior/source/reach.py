@@ -89,9 +89,12 @@ class ModuleEffects:
         # Where it takes too long to say what names stand for, they may be any.
         return found | {Capability(CODE, limit.what) for limit in self._names.unread.limits[:1]}
 
-    def certain(self, function: Function) -> frozenset[Capability] | None:
-        """Return the effects of a function and of what it uses by name; None if a name is computed."""
-        pending: list[ast.AST] = [function]
+    def certain(self, function: Function, owner: ast.ClassDef | None = None) -> frozenset[Capability] | None:
+        """Return the effects of a function and of what it uses by name; None if a name is computed.
+
+        With `owner`, its class, what makes an object of that counts as well.
+        """
+        pending: list[ast.AST] = [function, *(_implicit(owner) if owner else ())]
         reached: dict[ast.AST, _Facts] = {}
         while pending:
             node = pending.pop()

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codeguard.behavior.source.definitions import Function, read_module
 from codeguard.behavior.specs.calls import (
+    NO_VALUE,
     NO_VALUES,
-    NotPlainError,
     Values,
     literal_value,
     plain_call,
@@ -68,10 +68,7 @@ def _rows(function: Function) -> Iterator[Values]:
         yield NO_VALUES
         return
     names, table = tables[0].args[:2]
-    try:
-        written = literal_value(names)
-    except NotPlainError:
-        return
+    written = literal_value(names)
     columns = written.replace(",", " ").split() if isinstance(written, str) else written
     if not isinstance(columns, list | tuple) or not isinstance(table, ast.List | ast.Tuple):
         return
@@ -82,11 +79,8 @@ def _rows(function: Function) -> Iterator[Values]:
 def _row(columns: Sequence[str], row: ast.expr) -> Iterator[Values]:
     if isinstance(row, ast.Call) and dotted_name(row).endswith("param"):
         row = row.args[0] if len(columns) == 1 and row.args else ast.Tuple(row.args, ast.Load())
-    try:
-        value = literal_value(row)
-    except NotPlainError:
-        return
-    if len(columns) == 1:
+    value = literal_value(row)
+    if len(columns) == 1 and value is not NO_VALUE:
         yield {columns[0]: value}
     elif isinstance(value, list | tuple) and len(value) == len(columns):
         yield dict(zip(columns, value, strict=True))
@@ -124,12 +118,10 @@ def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: s
     for call, value in ((left, right), (right, left)):
         if isinstance(value, ast.Call) and dotted_name(value) in ("pytest.approx", "approx") and value.args:
             value = value.args[0]
-        try:
-            expected = Returns(literal_value(value, known))
-        except NotPlainError:
-            continue
-        yield from _call_example(call, expected, known, origin)
-        return
+        expected = literal_value(value, known)
+        if expected is not NO_VALUE:
+            yield from _call_example(call, Returns(expected), known, origin)
+            return
 
 
 def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:

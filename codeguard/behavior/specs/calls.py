@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,22 +21,23 @@ _MADE: Mapping[str, Callable[..., Any]] = {
 _UNREADABLE = (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError, RecursionError)
 
 
-class NotPlainError(ValueError):
-    """The expression is not a plain value."""
-
-
 def literal_value(node: ast.AST, values: Values = NO_VALUES) -> Any:
-    """Return the value of a literal, of a name in `values`, and of `set()`, `float("nan")` and the like.
-
-    Raises:
-        NotPlainError: the expression is not a plain value.
-    """
+    """Return the value of a literal, of a name in `values`, of `set()`, `float("nan")` and the like, or NO_VALUE."""
     try:
         value = _value(node, values)
         repr(value)  # Python does not convert integers of thousands of digits to text
-    except _UNREADABLE as error:
-        raise NotPlainError(str(error)) from error
+    except _UNREADABLE:
+        return NO_VALUE
     return value
+
+
+def value_of(text: str) -> Any:
+    """Return the plain value that a source text denotes, or NO_VALUE."""
+    try:
+        node = None if len(text) > MAX_CALL_TEXT else ast.parse(text.strip(), mode="eval").body
+    except _UNREADABLE:
+        return NO_VALUE
+    return NO_VALUE if node is None else literal_value(node)
 
 
 def _value(node: ast.AST, values: Values) -> Any:
@@ -63,43 +63,19 @@ def remember(statement: ast.stmt, values: dict[str, object]) -> None:
         if isinstance(node, ast.Name):
             values.pop(node.id, None)
     match statement:
-        case ast.Assign([ast.Name(name)], value):
-            with contextlib.suppress(NotPlainError):
-                values[name] = literal_value(value, values)
-
-
-def read_literal(text: str) -> Any:
-    """Return the value of a literal in a text.
-
-    Raises:
-        NotPlainError: the text is not a literal.
-    """
-    if len(text) > MAX_CALL_TEXT:
-        raise NotPlainError("too long")
-    try:
-        return literal_value(ast.parse(text.strip(), mode="eval").body)
-    except _UNREADABLE as error:
-        raise NotPlainError(str(error)) from error
-
-
-def value_of(text: str) -> object:
-    """Return the plain value that a source text denotes, or NO_VALUE."""
-    try:
-        return read_literal(text)
-    except NotPlainError:
-        return NO_VALUE
+        case ast.Assign([ast.Name(name)], value) if (found := literal_value(value, values)) is not NO_VALUE:
+            values[name] = found
 
 
 def plain_call(
     node: ast.Call, parameters: Sequence[Parameter] = (), values: Values = NO_VALUES
 ) -> tuple[tuple[object, ...], dict[str, object]] | None:
     """Return a call's arguments as plain values, with keywords moved to their positions; None if one is not plain."""
-    try:
-        args = [literal_value(item, values) for item in node.args]
-        kwargs = {item.arg: literal_value(item.value, values) for item in node.keywords if item.arg}
-    except NotPlainError:
+    args = [literal_value(item, values) for item in node.args]
+    kwargs = {item.arg: literal_value(item.value, values) for item in node.keywords if item.arg}
+    if len(kwargs) < len(node.keywords) or any(value is NO_VALUE for value in (*args, *kwargs.values())):
         return None
-    return positional(args, kwargs, parameters) if len(kwargs) == len(node.keywords) else None
+    return positional(args, kwargs, parameters)
 
 
 def positional(

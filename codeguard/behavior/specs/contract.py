@@ -255,21 +255,22 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, N
     A name in the docstring that is no parameter's is taken as an abbreviation (`num` for `number`). If no parameter
     fits, the limit applies to all of them, which can only narrow what is learned.
     """
-    names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
+    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
+    names = [parameter.name.lower() for parameter in positional]
     found: dict[int, NumberBounds] = {}
     for low, first, subject, second, high in _CHAIN.findall(docstring):
         if not _LENGTH.search(subject):
             limits = NumberBounds(_number_in(low) + (first == "<"), _number_in(high) - (second == "<"))
-            word = re.match(r"\w+", subject)
-            for place in _parameters_meant(word.group().lower() if word else "", names):
+            word = re.split(r"\W", subject.lower())[0]
+            meant = [at for at, name in enumerate(names) if name.startswith(word) or word.startswith(name)]
+            for place in meant or range(len(names)):
                 found.setdefault(place, limits)
     for line in docstring.splitlines():
         match = _RANGE.search(line)
         if match is not None and not _LENGTH.search(line):
-            named = [place for place, name in enumerate(names) if re.search(rf"\b{re.escape(name)}\b", line)]
-            for place in named or range(len(names)):
+            meant = [at for at, name in enumerate(names) if re.search(rf"\b{name}\b", line, re.IGNORECASE)]
+            for place in meant or range(len(names)):
                 found.setdefault(place, NumberBounds(_number_in(match[1]), _number_in(match[2])))
-    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
     for place, parameter in enumerate(positional):
         # Its items may be of any type, so the function cannot depend on what they are.
         if _TYPE_VARIABLE.search(parameter.annotation):
@@ -286,15 +287,6 @@ def _ordered_by_name(parameters: Sequence[Parameter]) -> list[tuple[int, int]]:
         for low, high in _LIMITS.items()
         if low in names[places[0]] and names[places[0]].replace(low, high, 1) == names[places[1]]
     ]
-
-
-def _parameters_meant(word: str, names: Sequence[str]) -> Sequence[int]:
-    alike = [
-        place
-        for place, name in enumerate(names)
-        if word and (name.lower().startswith(word) or word.startswith(name.lower()))
-    ]
-    return alike or range(len(names))
 
 
 def _number_in(text: str) -> float:

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
 from codeguard.behavior.specs.calls import (
-    NotPlainError,
+    NO_VALUE,
     example_of,
     literal_value,
     plain_call,
-    read_literal,
     remember,
     unwrapped,
+    value_of,
 )
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.syntax import variables_in
 
 MAX_EXAMPLES = 60
 MAX_SETUP = 4_000
+MOST_ENDS = 40  # places in a line at which a call or a value may end
 SEPARATORS = re.compile(
     r"\s*(?:#\s*)?(?:==>|=>|==|->|→|➞|⟶|⇒|=|:|(?:(?:will|would|should|must)\s*)?(?:returns?|gives?|equals?|yields?|is|be)\b)\s*",
     re.IGNORECASE,
 )
 
-_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_TOKEN = re.compile(rf"{_TEXT}|[\[\](){{}}]")
-_SCALAR = re.compile(rf"{_TEXT}|[-+]?(?:\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b")
-_END = re.compile(r"(?![\w'\"])\s*(?:$|[#.;,)]|[^\W\d_])")
+# Where a value in prose may end: a comment, an explanation or a full stop follows. So `2 + 3 = 5` is not read as 2.
+_END = re.compile(r"$|[#;,)]|\.(?!\d)|\s[^\W\d_]")
+_BRACKET = re.compile(r"\)")
 _INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
 _OUTPUT = re.compile(
     r"(?:outputs?|results?|returns?|answer|expected)\b(?:\s+(?:(?:should|will|would|must)\s+be|is|are|equals?))?\s*[:=]?\s*",
@@ -104,12 +106,8 @@ class _Reader:
         lines = text.splitlines()
         for number, line in enumerate(lines):
             for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
-                end = _closing_bracket(line, match.end() - 1)
-                try:
-                    node = ast.parse(line[match.start() : end], mode="eval").body
-                except PARSE_ERRORS:
-                    continue
-                found = plain_call(node, self.parameters) if isinstance(node, ast.Call) else None
+                call, end = _call_at(line, match.start())
+                found = plain_call(call, self.parameters) if call is not None else None
                 if found is not None:
                     separator = SEPARATORS.match(line, end)
                     expected = _written_value(line[separator.end() :]) if separator is not None else None
@@ -143,10 +141,8 @@ def _doctest_expectation(example: doctest.Example) -> Expected:
         return Raises(name) if name.replace(".", "").isidentifier() else None
     if not example.want.strip() or example.source.lstrip().startswith("print("):
         return None
-    try:
-        return Returns(read_literal(example.want))
-    except NotPlainError:
-        return None
+    value = value_of(example.want)
+    return None if value is NO_VALUE else Returns(value)
 
 
 def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]:
@@ -155,41 +151,32 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
     says_true = expected is None or (isinstance(expected, Returns) and expected.value is True)
     if not isinstance(node, ast.Compare) or not is_equality or not says_true:
         return node, expected
-    try:
-        return node.left, Returns(literal_value(node.comparators[0]))
-    except NotPlainError:
-        return node, expected
+    value = literal_value(node.comparators[0])
+    return (node, expected) if value is NO_VALUE else (node.left, Returns(value))
 
 
-def _closing_bracket(line: str, start: int) -> int:
-    """Return the position after the bracket that closes the one at `start`, ignoring strings; 0 if none does."""
-    depth = 0
-    for match in _TOKEN.finditer(line, start):
-        depth += (match[0] in "([{") - (match[0] in ")]}")
-        if depth == 0:
-            return match.end()
-    return 0
+def _call_at(line: str, start: int) -> tuple[ast.Call | None, int]:
+    """Return the call that begins at a place, the shortest text that is one, and the position after it."""
+    for bracket in itertools.islice(_BRACKET.finditer(line, start), MOST_ENDS):
+        with contextlib.suppress(*PARSE_ERRORS):
+            node = ast.parse(line[start : bracket.end()], mode="eval").body
+            return (node if isinstance(node, ast.Call) else None), bracket.end()
+    return None, 0
 
 
 def _literal_at(text: str, start: int = 0) -> tuple[object, int] | None:
-    """Return the literal at a place and the position after it."""
-    match = _SCALAR.match(text, start)
-    is_open = text[start : start + 1] in ("(", "[", "{")
-    end = match.end() if match is not None else _closing_bracket(text, start) if is_open else 0
-    try:
-        return (read_literal(text[start:end]), end) if end else None
-    except NotPlainError:
-        return None
+    """Return the literal at a place, the shortest text that is one, and the position after it."""
+    for end in itertools.islice(_END.finditer(text, start), MOST_ENDS):
+        value = value_of(text[start : end.start()])
+        if value is not NO_VALUE:
+            return value, end.start()
+    return None
 
 
 def _written_value(text: str) -> Expected:
-    """Read the literal at the beginning of a text.
-
-    Only a comment, an explanation or a full stop may follow, so that `2 + 3 = 5` is not read as 2.
-    """
-    text = text.strip()
+    """Read the literal at the beginning of a text."""
     found = _literal_at(text)
-    return Returns(found[0]) if found is not None and _END.match(text, found[1]) else None
+    return Returns(found[0]) if found is not None else None
 
 
 def _announced_value(lines: Sequence[str]) -> Expected:

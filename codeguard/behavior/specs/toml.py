@@ -13,16 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.specs.calls import NO_VALUE, value_of
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
 
-SPEC_KEYS = frozenset({"name", "aliases", "summary", "case", "path", "certain"})
-CALL_KEYS = ("args", "call", "expression")
-OUTCOME_KEYS = ("expected", "expected_literal", "raises")
-CASE_KEYS = frozenset({*CALL_KEYS, *OUTCOME_KEYS, "kwargs", "kwargs_literal", "setup"})
+SPEC = {"name": str, "aliases": list, "summary": str, "case": list, "path": str, "certain": bool}
+CALLS = {"args": list, "call": str, "expression": str}
+OUTCOMES = {"expected": object, "expected_literal": str, "raises": str}
+CASE = {**CALLS, **OUTCOMES, "kwargs": dict, "kwargs_literal": str, "setup": list}
+LITERALS = frozenset({"call", "expected_literal", "kwargs_literal"})
 HEADER = """\
 # Calls of trusted functions and what they gave, recorded by: codeguard learn
 # It is evidence like a doctest: anyone who changes this file changes what functions are held to.
@@ -41,10 +42,7 @@ def parse_specs(file: SpecFile) -> tuple[Spec, ...]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = f"cannot read the spec file {path}: {' '.join(str(error).split())}"
         raise SpecError(why, expected="TOML in UTF-8") from error
-    unknown = sorted(set(document) - {"spec"})
-    if unknown:
-        raise SpecError(f"{path}: unknown table", got=unknown[0], expected="[[spec]]")
-    entries = _typed(document.get("spec", []), list, f"{path}: spec", "[[spec]]")
+    entries = _table(document, {"spec": list}, str(path)).get("spec", [])
     return tuple(_spec(entry, path, number) for number, entry in enumerate(entries, 1))
 
 
@@ -85,88 +83,73 @@ def recorded_examples(files: Iterable[SourceFile]) -> dict[tuple[str, str], tupl
 
 def _spec(entry: object, path: Path, number: int) -> Spec:
     where = f"{path}: spec {number}"
-    table = _table(entry, SPEC_KEYS, where)
-    name = _text(table.get("name"), f"{where}: name")
-    aliases = _typed(table.get("aliases", []), list, f"{where}: aliases", "a list of names")
-    cases = table.get("case", [])
-    if not isinstance(cases, list) or not cases:
+    table = _table(entry, SPEC, where)
+    name, place = table.get("name", ""), table.get("path", "")
+    if not name.strip():
+        raise SpecError(f"{where}: name", got=repr(name), expected="a name")
+    if not table.get("case"):
         raise SpecError(f"{where} ({name}) has no case", expected="[[spec.case]]")
-    is_recorded = "path" in table
-    origin = f"{'recorded' if is_recorded else 'spec'} {name} ({path.name}"
-    return Spec(
-        name=name,
-        aliases=tuple(_text(alias, f"{where}: alias") for alias in aliases),
-        summary=str(table.get("summary", "")),
-        cases=tuple(
-            _case(case, f"{where} ({name})", f"{origin}, case {place})", name if is_recorded else "")
-            for place, case in enumerate(cases, 1)
-        ),
-        origin=f"{origin})",
-        path=_text(table["path"], f"{where}: path") if is_recorded else "",
-        certain=table.get("certain") is True,
+    origin = f"{'recorded' if place else 'spec'} {name} ({path.name}"
+    cases = tuple(
+        _case(case, f"{where} ({name}): case", f"{origin}, case {at})", name if place else "")
+        for at, case in enumerate(table["case"], 1)
     )
+    aliases, certain = tuple(table.get("aliases", ())), table.get("certain", False)
+    return Spec(name, aliases, table.get("summary", ""), cases, f"{origin})", place, certain=certain)
 
 
 def _case(entry: object, where: str, origin: str, callee: str) -> Example:
-    """Return a case; `callee` is the function of a recorded case, whose call may be any expression."""
-    table = _table(entry, CASE_KEYS, f"{where}: case")
-    if len([key for key in CALL_KEYS if key in table]) != 1:
-        raise SpecError(f"{where}: a case needs one of {', '.join(CALL_KEYS)}", got=sorted(table))
-    if not callee and ("expression" in table or "setup" in table):
+    """Return a case; `callee` is the function of a recorded case, whose call may be any expression.
+
+    Without an outcome, what a recorded case has to give is what the trusted function gives.
+    """
+    table = _table(entry, CASE, where)
+    call = _only_one(table, CALLS, where)
+    expected: Expected = None
+    if not callee or any(key in table for key in OUTCOMES):
+        outcome = _only_one(table, OUTCOMES, where)
+        expected = Raises(table[outcome]) if outcome == "raises" else Returns(table[outcome])
+    if not callee and (call == "expression" or "setup" in table):
         raise SpecError(f"{where}: an expression needs the path of its function", got=sorted(table))
-    expected = _expected(table, where, needed=not callee)
-    if "expression" in table:
-        setup = _typed(table.get("setup", []), list, f"{where}: setup", "a list of lines")
-        lines = "".join(f"{_typed(line, str, f'{where}: setup', 'lines')}\n" for line in setup)
-        text = _text(table["expression"], f"{where}: expression")
-        return Example(None, {}, expected, origin, expression=text, setup=lines, callee=callee)
-    args = table["args"] if "args" in table else _literal(table["call"], f"{where}: call")
-    kwargs = table.get("kwargs", {})
-    if "kwargs_literal" in table:
-        kwargs = _literal(table["kwargs_literal"], f"{where}: kwargs_literal")
-    _typed(args, (list, tuple), f"{where}: arguments", "a list")
-    return Example(tuple(args), dict(_typed(kwargs, dict, f"{where}: kwargs", "a table")), expected, origin)
+    if call == "expression":
+        setup = "".join(f"{line}\n" for line in table.get("setup", ()))
+        return Example(None, {}, expected, origin, expression=table[call], setup=setup, callee=callee)
+    args, kwargs = table[call], table.get("kwargs_literal", table.get("kwargs", {}))
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, dict) or not all(map(_is_text, kwargs)):
+        raise SpecError(
+            f"{where}: arguments", got=repr((args, kwargs))[:80], expected="a list, and a table by name"
+        )
+    return Example(tuple(args), kwargs, expected, origin)
 
 
-def _expected(table: Mapping[str, Any], where: str, needed: bool) -> Expected:
-    given = [key for key in OUTCOME_KEYS if key in table]
-    if not given and not needed:
-        return None  # the trusted function determines the expected result
+def _only_one(table: Mapping[str, Any], keys: Iterable[str], where: str) -> str:
+    given = [key for key in keys if key in table]
     if len(given) != 1:
-        wanted = " or ".join(OUTCOME_KEYS)
-        raise SpecError(f"{where}: a case needs exactly one outcome", got=given, expected=wanted)
-    value = table[given[0]]
-    if given[0] == "raises":
-        return Raises(_text(value, f"{where}: raises"))
-    return Returns(_literal(value, f"{where}: {given[0]}") if given[0] == "expected_literal" else value)
+        raise SpecError(where, got=given or "none", expected=f"exactly one of {', '.join(keys)}")
+    return given[0]
 
 
-def _typed(value: Any, kinds: type | tuple[type, ...], where: str, expected: str) -> Any:
-    if not isinstance(value, kinds):
-        raise SpecError(where, got=type(value).__name__, expected=expected)
-    return value
+def _table(entry: Any, form: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a table of which every value has the form's type, with literals as their values."""
+    if not isinstance(entry, dict):
+        raise SpecError(where, got=type(entry).__name__, expected="a table")
+    found = dict(entry)
+    for key, value in entry.items():
+        if key not in form:
+            raise SpecError(f"{where}: unknown key", got=key, expected=", ".join(sorted(form)))
+        is_list = key in ("aliases", "setup") and isinstance(value, list)
+        if not isinstance(value, form[key]) or (is_list and not all(map(_is_text, value))):
+            got = "other than text in it" if is_list else type(value).__name__
+            raise SpecError(f"{where}: {key}", got=got, expected=form[key].__name__)
+        if key in LITERALS:
+            found[key] = value_of(value)
+            if found[key] is NO_VALUE:
+                raise SpecError(f"{where}: {key} is no Python literal", got=value[:80])
+    return found
 
 
-def _table(entry: object, keys: frozenset[str], where: str) -> dict[str, Any]:
-    table: dict[str, Any] = _typed(entry, dict, where, "a table")
-    unknown = [key for key in table if key not in keys]
-    if unknown:
-        raise SpecError(f"{where}: unknown key", got=unknown[0], expected=", ".join(sorted(keys)))
-    return table
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise SpecError(where, got=repr(value), expected="a name")
-    return value
-
-
-def _literal(text: Any, where: str) -> Any:
-    _typed(text, str, where, "a Python literal as text")
-    try:
-        return read_literal(text)
-    except NotPlainError as error:
-        raise SpecError(f"{where}: not a Python literal", got=text[:80]) from error
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def recorded_specs_text(specs: Iterable[Spec]) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 from codeguard.behavior.matching.claims import Similarity, is_private, matches_summary, repeated_words
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.text_overlap import TextOverlap
-from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions
+from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
+from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions, unparse
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
@@ -41,6 +41,7 @@ from codeguard.syntax.capabilities import (
     ENVIRONMENT,
     ESCAPE,
     LOOKING,
+    OUTWARD,
     Capability,
     capabilities_beyond,
     observed_effects,
@@ -178,23 +179,43 @@ class Observations:
     # Effects
 
     @cached_property
+    def of_copied_class(self) -> bool:
+        """Whether it is a method of a class that has half of the trusted class's text.
+
+        A method is compared by itself, unless the object that it is called on is a copy of what it claims to be: then
+        what makes that object counts as well.
+        """
+        if isinstance(self.standard, Spec):
+            return False
+        own, other = self.session.candidate.definition.owner, self.reference.definition.owner
+        return own is not None and other is not None and _is_copied_class(own, other)
+
+    @cached_property
+    def certain(self) -> frozenset[Capability]:
+        """The certain capabilities to compare with those of the trusted function."""
+        candidate = self.session.candidate
+        return candidate.certain_of_class if self.of_copied_class else candidate.reach.certain
+
+    @cached_property
     def extra(self) -> tuple[Capability, ...]:
         """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
         known = () if isinstance(self.standard, Spec) else self.standard.capabilities
-        return capabilities_beyond(_capabilities(self.session, self.effects), known)
+        return capabilities_beyond(_capabilities(self.session, self.effects, self.certain), known)
 
     @cached_property
     def effects_beyond(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        What was not observed counts only if the function itself does it or uses what does by its name. Where results
-        or a name alone show the counterpart, reading code or frames does not count at all.
+        What was not observed counts only if the function itself does it or uses what does by its name; of a copied
+        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
+        code or frames does not count at all.
         """
         seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         sure = self.similarity.claimed and not self.similarity.name_only
         sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
         own = self.session.candidate.reach.certain
+        own |= {item for item in self.certain if item.kind in OUTWARD}
         return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
 
     @property
@@ -350,10 +371,11 @@ class Observations:
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        Classes of one name may be different ones as well, and have hardly a method in common then.
+        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
+        another name that has half of the trusted class's text is that class.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
-        if own is None or other is None:
+        if own is None or other is None or self.of_copied_class:
             return False
         akin = own.name == other.name and _has_akin_methods(own, other)
         return not akin and not (self.violation and self.similarity.overlap.its_text)
@@ -377,7 +399,9 @@ def meaning(name: str) -> str:
     return ""
 
 
-def _capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Capability]:
+def _capabilities(
+    session: CandidateSession, effects: Sequence[str], certain: frozenset[Capability]
+) -> list[Capability]:
     """Return the capabilities that are certain from the source, and those that runs showed.
 
     Many modules read the environment once on import, and the function does not necessarily use
@@ -389,7 +413,7 @@ def _capabilities(session: CandidateSession, effects: Sequence[str]) -> list[Cap
     seen = observed_effects(
         effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
     )
-    return [*reach.certain, *seen]
+    return [*certain, *seen]
 
 
 def _shows_something(item: CaseResult) -> bool:
@@ -409,6 +433,15 @@ def _returns_its_argument(item: CaseResult) -> bool:
     arguments, answer = item.case.call.args, item.answer
     returned = bool(arguments) and answer.outcome is Outcome.RETURNED
     return returned and returns_first_argument(arguments or (), result_text(answer.value))
+
+
+def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
+    mine, known = (
+        [comparable_text(unparse(item), item.name).renamed for item in one.body if isinstance(item, Function)]
+        for one in (own, trusted)
+    )
+    return 2 * sum(len(text) for text in known if text in set(mine)) >= sum(map(len, known))
 
 
 def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
