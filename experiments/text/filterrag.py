@@ -158,14 +158,14 @@ class RAGDefender:
     """
 
     def __init__(self, embedding: Embedding, task: str) -> None:
-        from ragdefender import RAGDefender as Peer  # type: ignore[import-not-found]  # brings PyTorch
+        from ragdefender import RAGDefender as Peer  # brings PyTorch
 
         self._embedding = embedding
         self._peer = Peer(embedder=self, task_type=task, device="cpu")
 
     def encode(self, texts: Sequence[str], **options: object) -> Any:
         """Return the embeddings as the tensor that the package expects of an embedder."""
-        import torch  # type: ignore[import-not-found]
+        import torch
 
         return torch.from_numpy(self._embedding.embed(texts))
 
