@@ -1,4 +1,4 @@
-"""Imports: lookalikes, and honest neighbours."""
+"""Imports: lookalikes and honest neighbours, undeclared packages, install commands, urging."""
 
 from __future__ import annotations
 
@@ -87,7 +87,34 @@ CASES = [
     ("import fasthttpthing", "x.py", []),
     ("import selectors2, grequests, parsy, pcapy", "x.py", [("lookalike", LOW)] * 4),
     ("import numpi, colourama, pandaz, flaskk", "x.py", [("lookalike", HIGH)] * 4),
+    ('"""Setup: pip install ncclient"""', "x.py", []),
     ("try:\n    import requests\nexcept ImportError:\n    import reqeusts", "x.py", [("lookalike", HIGH)]),
+    ("# pip install requests\nimport requests", "x.py", []),
+    ("# pip install git+https://github.com/psf/requests\nimport requests", "x.py", [("install-source", LOW)]),
+    ("# pip install --index-url http://198.51.100.7/simple x", "x.py", [("install-source", HIGH)]),
+    ("# pip install --index-url http://pkgs.example.net/simple x", "x.py", [("install-source", HIGH)]),
+    ("# pip install https://198.51.100.7/x.tar.gz", "x.py", [("install-source", HIGH)]),
+    ("# pip install --index-url=file:///srv/packages/simple x", "x.py", [("install-source", LOW)]),
+    ("# pip install --index-url http://localhost:3141/root x", "x.py", [("install-source", MEDIUM)]),
+    ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", [("install-source", MEDIUM)]),
+    ("# pip install https://example.net/x-1.0.whl", "x.py", [("install-source", MEDIUM)]),
+    ('"""Setup: pip install reqeusts"""', "x.py", [("lookalike", MEDIUM)]),
+    ("# pip install xxhash for encoding with lz4", "x.py", []),
+    ("# pip install xxhash encoding", "x.py", [("lookalike", MEDIUM)]),
+    ("// npm install --registry http://198.51.100.7/ x", "x.js", [("install-source", HIGH)]),
+    ("# required for security updates\nimport requests", "x.py", []),
+    ("import os\nos.system('pip install ' + 'fastthing')", "x.py", [("runtime-install", MEDIUM)]),
+    (
+        "import subprocess as s, sys\ns.check_call([sys.executable, '-m', 'pip', 'install', name])",
+        "x.py",
+        [("runtime-install", MEDIUM)],
+    ),
+    (
+        "import subprocess as s\ns.run(['pip', 'install', '--index-url', 'http://198.51.100.7/simple', 'x'])",
+        "x.py",
+        [("runtime-install", HIGH)],
+    ),
+    ("import subprocess\nsubprocess.run(['pip', 'list'])\nx = 'to install'", "x.py", []),
 ]  # fmt: skip
 
 
@@ -96,5 +123,14 @@ def test_imports(text: str, name: str, expected: list[tuple[str, Severity]]) -> 
     assert inspect(text, name) == expected
 
 
-def test_a_hostile_name_is_bounded() -> None:
-    assert inspect("import " + "a" * 90_000) == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# pip install " + "a " * 50_000,
+        "# " + "required " * 20_000,
+        "x = 'install " + "-i " * 50_000 + "'",
+        "import " + "a" * 90_000,
+    ],
+)
+def test_hostile_text(text: str) -> None:
+    assert inspect(text) == []

@@ -13,8 +13,8 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
-from codeguard.syntax.scopes import FunctionNode
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Own = Sequence[ast.AST]  # the nodes of a function without those of functions and classes in it
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 RARE = 100  # numbers below it are ordinary in a comparison
@@ -24,16 +24,22 @@ _SURROUNDINGS = {
         r"os\.(?:environ|environb|getenv|uname|getlogin|getpid)\b|platform\.|socket\.gethostname|getpass\.getuser"
     ),
     "the clock": lazy(r"time\.(?:time|time_ns|localtime|gmtime|monotonic)$|datetime\.(?:\w+\.)?(?:now|utcnow|today)$"),
+    "what is loaded or watching": lazy(
+        r"sys\.(?:modules|gettrace|getprofile|_getframe|flags|argv)\b|globals$|__name__$"
+    ),
+    "a file of the machine": lazy(r"(?:io\.)?open$"),
+    "chance": lazy(r"random\.|secrets\."),
 }  # fmt: skip
 _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "sum", "ord", "map"})
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    for function in reading.functions:
+    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
+    for function in functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
-def _gates(reading: Reading, function: FunctionNode) -> Iterator[Match]:
+def _gates(reading: Reading, function: Function) -> Iterator[Match]:
     own = list(_own(function))
     branches = [node for node in own if isinstance(node, ast.If)]
     if not branches:
@@ -49,7 +55,7 @@ def _gates(reading: Reading, function: FunctionNode) -> Iterator[Match]:
             yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
 
-def _own(function: FunctionNode) -> Iterator[ast.AST]:
+def _own(function: Function) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions and classes in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -65,14 +71,15 @@ def _leaves(own: Own, branch: ast.If, inputs: set[str], returned: list[ast.expr]
         return ""
     (only,) = branch.body
     if isinstance(only, ast.Return):
+        if only.value is None:
+            generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
+            return "ends early" if generator else ""
         value, does = only.value, "returns"
     elif isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
         if not any(isinstance(item, ast.Name) and item.id == only.targets[0].id for item in returned):
             return ""
         value, does = only.value, f"sets {only.targets[0].id} to"
     else:
-        return ""
-    if value is None:
         return ""
     same = sum(ast.dump(value) == ast.dump(other) for other in returned)
     if same > isinstance(only, ast.Return):

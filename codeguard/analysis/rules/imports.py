@@ -1,4 +1,4 @@
-"""Imports of packages whose names could be taken for those of well-known ones.
+"""Lookalikes of well-known packages, and commands that install packages.
 
 The list of known packages has the most downloaded names on PyPI and npm, and their import names if these differ.
 Being listed proves nothing; it prevents honest similar names (`toml`, `tomli`; `mock`, `nock`) from
@@ -8,6 +8,7 @@ being reported as imitations of each other.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -15,13 +16,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.reading import SCRIPTS
-from codeguard.analysis.rules.base import IMPORTED, LESS_SURE, DetectorContext, Match, signal_of
+from codeguard.analysis.rules.base import (
+    IMPORTED,
+    LESS_SURE,
+    DetectorContext,
+    Match,
+    signal_of,
+)
 from codeguard.corpus.confusables import skeleton
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
-from codeguard.models import Severity
+from codeguard.models import Confidence, Severity
 
 
 def normalised(name: str) -> str:
@@ -39,6 +46,18 @@ STANDARD_LIBRARY = frozenset(sys.stdlib_module_names) | _KNOWN["legacy"]
 """Top-level modules of Python's standard library, those of older versions among them."""
 PYTHON_PACKAGES = frozenset(map(normalised, _KNOWN["pypi"] | _KNOWN["imports"]))
 """Well-known distributions of PyPI and the names they are imported by, normalised."""
+
+_INSTALLERS = frozenset(
+    {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
+)
+_RUNNERS = frozenset(
+    """
+    os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+    subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
+
 
 _SCRIPT_IMPORT = lazy(
     r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
@@ -90,7 +109,11 @@ def _guarded(reading: Reading, node: ast.AST) -> bool:
 def _script_imports(reading: Reading) -> Iterator[Imported]:
     for match in _SCRIPT_IMPORT.finditer(reading.text):
         name = match.group(2)
-        if "://" in name or name.startswith((".", "/", "#", "~", "@/", "node:", "bun:", "data:")):
+        if (
+            name.startswith((".", "/", "#", "~", "node:", "bun:", "data:"))
+            or "://" in name
+            or name.startswith("@/")
+        ):
             continue
         parts = name.split("/")
         package = "/".join(parts[:2]) if name.startswith("@") else parts[0]
@@ -104,6 +127,9 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         if imported.package not in seen:
             seen.add(imported.package)
             yield from apart("the rules about packages", _package, reading, imported)
+    yield from apart("the rules about instructions", _instructions, reading)
+    if reading.tree is not None and "install" in reading.text:
+        yield from apart("runtime-install", _runtime_installs, reading)
 
 
 def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
@@ -118,6 +144,104 @@ def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
     if imported.guarded or not alike.slip or (not alike.near and name[-1:].isdigit()):
         graded = Severity.LOW
     yield Match("lookalike", imported.start, imported.end, alike.reason, graded, measurements=named)
+
+
+def _instructions(reading: Reading) -> Iterator[Match]:
+    if "install" not in reading.text and " add " not in reading.text:
+        return
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.IDENTIFIER or len(segment.text) < 12:
+            continue
+        raw = reading.text[segment.start : segment.end]
+        for found in _INSTALL.finditer(raw):
+            start, end = segment.start + found.start(), segment.start + found.end()
+            source = _source(found["rest"])
+            if source:
+                reason = f"installs from {source}"
+                yield Match("install-source", start, end, reason, *_graded_source(source))
+            for package in _packages(found["rest"], quoted=raw[found.start() - 1 : found.start()] == "`"):
+                alike = npm_lookalike(package) if found["npm"] else python_lookalike(package)
+                if alike is not None and alike.near and alike.slip:
+                    reason = f"to be installed: {alike.reason}"
+                    yield Match("lookalike", start, end, reason, Severity.MEDIUM)
+
+
+def _runtime_installs(reading: Reading) -> Iterator[Match]:
+    for node in reading.nodes_of(ast.Call):
+        called = reading.names.called(node)
+        if not node.args or called not in _RUNNERS | _INSTALLERS:
+            continue
+        given = node.args[0]
+        parts = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+        words = " ".join(str(reading.names.constant(part, "?")) for part in parts)
+        if _TOOLS.search(f" {words} ") or (called in _INSTALLERS and " install " in f" {words} "):
+            sources = map(_source, (found["rest"] for found in _INSTALL.finditer(words)))
+            grades = (_graded_source(source) for source in sources if source)
+            worst = next((grade for grade in grades if grade[0] is Severity.HIGH), (None, None))
+            yield Match("runtime-install", *reading.place(node), f"runs {words[:80]!r}", *worst)
+
+
+_INSTALL = lazy(
+    r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
+    r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"
+)
+_SOURCE = lazy(
+    r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
+    r"|(?P<direct>(?:git\+\w{1,8}|https?)://(?!\.\.\.|…)\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
+)
+_USUAL = lazy(
+    r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
+    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)"
+    r"|file:///",  # a folder of the machine, in which whoever writes the text has nothing
+    re.IGNORECASE,
+)
+# The network, or the owner of an IP address, controls what is installed.
+_UNVERIFIED = lazy(
+    r"(?:git\+)?http://(?!localhost[:/])|(?:git\+)?https://(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]{2,60}\])",
+    re.IGNORECASE,
+)
+_WITH_VALUE = ("-i", "-f", "-r", "--index-url", "--extra-index-url", "--trusted-host", "--registry")
+_PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+# Words after a package's name where prose continues.
+_FOLLOWING = "for to with and or in if on from before first then when as so that is will"
+_GOES_ON = frozenset(_FOLLOWING.split())
+# Words after the command in sentences about it: "pip install fails", "the pip install step".
+_SPEAKING = """
+fail fails failed failing failure run runs ran running work works worked working step steps command commands process
+succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
+will would does did is was has had this that these those it them your our their the a an again once also and or but not
+"""
+_SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
+
+
+def _source(rest: str) -> str:
+    found = _SOURCE.search(rest)
+    source = "" if found is None else next(part for part in found.groups() if part)
+    # Without an index, from a folder, which the same job has filled.
+    return "" if "--no-index" in rest and "://" not in source else source
+
+
+def _graded_source(source: str) -> tuple[Severity | None, Confidence | None]:
+    plain = source.strip("<>()[]")
+    if _USUAL.match(plain) is not None:
+        return Severity.LOW, None
+    return (Severity.HIGH, Confidence.HIGH) if _UNVERIFIED.match(plain) else (None, None)
+
+
+def _packages(rest: str, *, quoted: bool) -> list[str]:
+    """Return the packages that an install command names, at most six."""
+    words = rest.split("#")[0].split()
+    packages: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        name = re.split(r"[=<>~!\[;,@]", word.lstrip("@"), maxsplit=1)[0].rstrip(".:")
+        if before in _WITH_VALUE or word.startswith("-") or not _PACKAGE.match(name):
+            continue
+        if word.lower() in (_GOES_ON if packages else _SPOKEN_OF) and not quoted:
+            break
+        if len(packages) > 3 and not re.search(r"[=<>~\[]", word):
+            break  # prose after the command
+        packages.append(name)
+    return packages[:6]
 
 
 LEAST_EDITED = 5  # letters; shorter names are similar to many honest ones
@@ -279,4 +403,6 @@ def _affixed(plain: str, known: _Names) -> Iterator[tuple[str, str]]:
             yield rest, f"with {affix!r} added"
 
 
-SIGNAL = signal_of(__file__, "imports of lookalikes of well-known packages", _inspect, intent=True)
+SIGNAL = signal_of(
+    __file__, "lookalikes of well-known packages, installs from strange sources", _inspect, intent=True
+)
