@@ -91,8 +91,7 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "audit.company": Weight(
         1.0,
-        "depends on code that is certainly harmful; an uncertain finding costs as much as in its own chunk, insecure"
-        " code beside a function at most this: the function can be used without it",
+        "depends on code that is certainly harmful; an uncertain finding costs as much as in its own chunk",
     ),
     "audit.not-fully-read": Weight(
         0.5, "padded until the detectors reached a limit, or generated: neither cleared nor suspected"

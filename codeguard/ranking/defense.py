@@ -35,11 +35,9 @@ from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
-from codeguard.ranking.signals.behavior import FUNCTIONS
 from codeguard.ranking.signals.provenance import like_own, repeating
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
-from codeguard.weights import INSECURE
 
 KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
@@ -273,8 +271,8 @@ class DefenseManager:
         """Yield evidence that a chunk depends on a severe finding in another chunk of its file.
 
         A certain finding also demotes the chunks that depend on it; any other one costs them as much as its
-        own chunk, but for insecure code in another function: a function can be used without that. Trusted text and
-        copies of it are exempt, and findings in trusted or accepted text do not count against others.
+        own chunk. Trusted text and copies of it are exempt, and findings in trusted or accepted text do not
+        count against others.
         """
         if self._static is None or subject.trust in (Trust.TRUSTED, Trust.COPY):
             return
@@ -292,12 +290,10 @@ class DefenseManager:
             return
         worst = max(beside, key=lambda item: (item.demotes, item.penalty))
         signal, rule = COMPANY
-        most = self.config.weights[f"{signal}.{rule}"]
-        apart = worst.signal == INSECURE and subject.chunk.kind in FUNCTIONS
         yield Evidence(
             signal=signal,
             id=rule,
-            penalty=most if worst.demotes else min(worst.penalty, most) if apart else worst.penalty,
+            penalty=self.config.weights[f"{signal}.{rule}"] if worst.demotes else worst.penalty,
             reason=f"stands in the same file as {worst.signal}.{worst.id}"
             f" (line {worst.measurements['line']}): {worst.reason}",
             demotes=worst.demotes,
