@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES
 from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.evidence_tasks import Checks, material
+from codeguard.index.evidence_tasks import Checks, material, trusted_facts
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import chunked, masked
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -91,11 +92,11 @@ def check_file(
                 expected=known[:200],
                 hint=f"did you mean {near[0]}?" if near else "name one of these",
             )
-        trusted, shared = _material(chosen, against, warn)
+        trusted, shared = _material(executor, chosen, against, warn)
         listed = {(item.path, item.sha256) for item in trusted}
         files = on_disk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
-        checks = Checks(executor, lambda answered: shared)
+        checks = Checks(executor, lambda: shared)
         budget = budget or SandboxBudget.of(chosen.defense)
         answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
@@ -113,7 +114,7 @@ def _package_folder(path: Path) -> Path:
 
 
 def _material(
-    chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]
+    executor: Executor, chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]
 ) -> tuple[Sequence[SourceFile], Shared]:
     """Return the trusted files, and the reference material for checking the functions."""
     ignored = "" if against else left_alone(chosen)
@@ -124,9 +125,11 @@ def _material(
         got = ", ".join(map(str, against))
         raise CorpusError("nothing to check against", got=got, expected="files", hint="check the path")
     seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+    facts = None
     if not against and not ignored:
         with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(chosen)) as workspace:
             trusted = workspace.trusted_files()
+            facts = trusted_facts(executor, trusted, workspace.catalog)
             seed = workspace.seed
     return trusted, material(
         trusted=trusted,
@@ -135,4 +138,5 @@ def _material(
         required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
         signals=(),
+        facts=trusted_facts(executor, trusted) if facts is None else facts,
     )
