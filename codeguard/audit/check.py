@@ -21,6 +21,7 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.evidence_tasks import Checks, material, trusted_facts
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import chunked, masked
+from codeguard.index.observation_tasks import compared
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.trusted_base import of_paths
@@ -133,10 +134,10 @@ def _material(
             seed = workspace.seed
     return trusted, material(
         trusted=trusted,
+        comparing=compared(trusted, ()),
         specs=spec_files(map(Path, chosen.specs)),
         seed=seed,
         required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
-        signals=(),
         facts=trusted_facts(executor, trusted) if facts is None else facts,
     )

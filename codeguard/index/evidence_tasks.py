@@ -30,8 +30,8 @@ from codeguard.index.behavior_reports import (
     is_test,
 )
 from codeguard.index.catalog import Catalog
-from codeguard.index.executor import ONE, BatchSize, answered, workers_of
-from codeguard.index.observation_tasks import compared, material_of
+from codeguard.index.executor import ONE, answered, workers_of
+from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
@@ -57,17 +57,16 @@ KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its res
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
-FACTS_BATCH = BatchSize(12, 1 << 18)
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
 def material(
     *,
     trusted: Sequence[SourceFile] | None,
+    comparing: Mapping[str, object],
     specs: Sequence[SpecFile],
     seed: bytes,
     required_level: str,
-    signals: Sequence[str],
     known: Iterable[str] = (),
     zygotes: int = 1,
     given: Texts = (),
@@ -81,7 +80,7 @@ def material(
     of the trusted files, by path (`trusted_facts`).
     """
     value = {
-        **compared(trusted, signals),
+        **comparing,
         "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in specs],
         "seed": seed.hex(),
         "required_level": required_level,
@@ -176,33 +175,18 @@ def _file(text: str) -> SourceFile:
 def trusted_facts(
     executor: Executor, files: Iterable[SourceFile], catalog: Catalog | None = None
 ) -> dict[str, Any]:
-    """Return the facts of trusted files of Python by path, from a catalog or from workers; what is new is kept there.
-
-    A file of which none can be had within a limit is left out: what needs them derives them itself.
-    """
-    found: dict[str, Any] = {}
-
-    def missing() -> Iterator[tuple[SourceFile, object]]:
-        for file in files:
-            kept = catalog.analysis(facts_key(file)) if catalog is not None else None
-            if kept is not None:
-                found[file.path] = kept["facts"]
-            elif file.language == "python":
-                yield file, [file.path, file.text]
-
-    made: dict[str, dict[str, Any]] = {}
-    for file, answer in answered(executor, facts_task, missing(), FACTS_BATCH, CHECKING):
-        if not answer.ended:
-            found[file.path] = answer.value
-            made[facts_key(file)] = {"facts": answer.value}
-    if made and catalog is not None:
-        catalog.put_analyses(made)
-    return found
+    """Return the facts of trusted files of Python by path; see `of_trusted`."""
+    python = (file for file in files if file.language == "python")
+    return of_trusted(executor, python, catalog, facts_key, facts_task)
 
 
 def facts_task() -> Run:
     """Derive the facts of a trusted file."""
-    return by_values(lambda file: [file_facts(file[0], read_module(file[1])).to_values()])
+    return by_values(lambda file: [_facts_of(rebuilt(file))])
+
+
+def _facts_of(file: SourceFile) -> list[Any]:
+    return file_facts(file.path, read_module(file.text)).to_values()
 
 
 def check_task(shared: Shared) -> Run:
@@ -330,7 +314,7 @@ class Checks:
         """
         kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
         known = {} if kept is None else kept["answers"]
-        shares = workers_of(self._executor) * (1 if known else SHARES_A_WORKER)
+        shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
         asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
         found: Answered = {}
         passing: Answered = {}

@@ -464,6 +464,7 @@ class Workspace:
     def material(self, static: StaticEvidence, executor: Executor | None = None) -> Shared:
         """Return the material that the workers of an executor need for checks, by default this process's worker."""
         from codeguard.index.evidence_tasks import material, trusted_facts  # imports the checker
+        from codeguard.index.observation_tasks import compared
 
         executor = executor or default_workers()
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers_of(executor))
@@ -472,11 +473,13 @@ class Workspace:
             files = self.trusted_files()
             made = material(
                 trusted=None if self.manifest is None else files,
+                comparing=compared(
+                    None if self.manifest is None else files, static.names, executor, self.catalog
+                ),
                 specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=self.settings.defense.required_level,
                 given=self.given,
-                signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
                 zygotes=zygotes,
                 facts=trusted_facts(executor, files, self.catalog),
