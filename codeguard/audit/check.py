@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +16,16 @@ from codeguard.behavior.specs.files import spec_files
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES
-from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError
+from codeguard.errors import ConfigError, CorpusError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.evidence_tasks import Checks, material
+from codeguard.index.evidence_tasks import Checks, material, trusted_facts
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import chunked, masked
+from codeguard.index.observation_tasks import compared
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.trusted_base import of_paths
+from codeguard.index.without_index import index_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import read_given
@@ -65,7 +68,8 @@ def check_file(
     chosen = settings or Settings()
     data = read_named(path)
     SpecLibrary.load([Path(folder) for folder in chosen.specs])  # report invalid specs at once
-    with open_executor(1, fork=True) as executor:
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(open_executor(1, fork=True))
         (file,) = chunked(executor, [(path.as_posix(), data)])
         if isinstance(file, Skipped):
             raise CorpusError(file.reason)
@@ -91,11 +95,17 @@ def check_file(
                 expected=known[:200],
                 hint=f"did you mean {near[0]}?" if near else "name one of these",
             )
-        trusted, shared = _material(chosen, against, warn)
+        ignored = "" if against else left_alone(chosen)
+        if ignored:
+            warn(ignored)
+        index = None if against or ignored else index_of(chosen)
+        if index is not None:
+            stack.callback(index.close)
+        trusted, shared = _material(executor, chosen, against, index)
         listed = {(item.path, item.sha256) for item in trusted}
         files = on_disk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
-        checks = Checks(executor, lambda answered: shared)
+        checks = Checks(executor, lambda: shared, None if index is None else index.catalog)
         budget = budget or SandboxBudget.of(chosen.defense)
         answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
@@ -113,26 +123,23 @@ def _package_folder(path: Path) -> Path:
 
 
 def _material(
-    chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]
+    executor: Executor, chosen: Settings, against: Sequence[Path], index: Workspace | None
 ) -> tuple[Sequence[SourceFile], Shared]:
     """Return the trusted files, and the reference material for checking the functions."""
-    ignored = "" if against else left_alone(chosen)
-    if ignored:
-        warn(ignored)
     trusted = of_paths(against, chosen, Path.cwd()).files() if against else []
     if against and not trusted:
         got = ", ".join(map(str, against))
         raise CorpusError("nothing to check against", got=got, expected="files", hint="check the path")
-    seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
-    if not against and not ignored:
-        with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(chosen)) as workspace:
-            trusted = workspace.trusted_files()
-            seed = workspace.seed
+    if index is not None:
+        trusted, seed = index.trusted_files(), index.seed
+    else:
+        seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
     return trusted, material(
         trusted=trusted,
+        comparing=compared(trusted, ()),
         specs=spec_files(map(Path, chosen.specs)),
         seed=seed,
         required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
-        signals=(),
+        facts=trusted_facts(executor, trusted, None if index is None else index.catalog),
     )

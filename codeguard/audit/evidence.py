@@ -158,7 +158,6 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.behavior.budget import SPENT  # imports the sandbox
     from codeguard.index.without_index import ensure_level
 
     level = ensure_level(workspace)
@@ -176,6 +175,8 @@ def _checked(
     budget = reports.budget.report()
     digests = {item.file.path: item.file.sha256 for item in subjects}
     for path in budget.files:
+        from codeguard.behavior.budget import SPENT  # imports the sandbox
+
         reason = f"{SPENT}: {budget.file_s:g} CPU seconds at most, and a fair part of {budget.allowed_s:g}"
         found.append(own_finding(f"{AUDIT}.budget-spent", path, reason, digests[path]))
     warnings = [*([below] if below else []), *workspace.warnings]

@@ -307,7 +307,8 @@ class _Audit:
     @cached_property
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
-        return Shared.of_values(compared(trusted, self._signals))
+        catalog = None if self._index is None else self._index.catalog
+        return Shared.of_values(compared(trusted, self._signals, self._executor, catalog))
 
     def _inspect(self, side: Side) -> list[Inspected]:
         # What a change brings is judged by the text of functions on both sides.

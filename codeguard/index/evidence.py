@@ -12,7 +12,7 @@ from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
-from codeguard.index.executor import ONE, answered, workers_of
+from codeguard.index.executor import ONE, answered
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
 from codeguard.index.sandbox_budget import SandboxBudget, own_level
@@ -63,7 +63,7 @@ class Judge:
         if self._enabled:
             self._catalog.set_meta("sandbox_level", own_level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
-        self._shared = partial(workspace.material, self._static, workers_of(executor))
+        self._shared = partial(workspace.material, self._static, executor)
         self._siblings = workspace.siblings()
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 

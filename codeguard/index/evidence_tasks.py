@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, facts_version
+from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
@@ -30,7 +31,7 @@ from codeguard.index.behavior_reports import (
 )
 from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
-from codeguard.index.observation_tasks import compared, material_of
+from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
@@ -50,7 +51,6 @@ from codeguard.workers.tasks import (
 CHECKS_A_TASK = 16  # at most
 FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of as many to start
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
-PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
 SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
@@ -63,12 +63,11 @@ CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEM
 def material(
     *,
     trusted: Sequence[SourceFile] | None,
+    comparing: Mapping[str, object],
     specs: Sequence[SpecFile],
     seed: bytes,
     required_level: str,
-    signals: Sequence[str],
     known: Iterable[str] = (),
-    answered: Answered | None = None,
     zygotes: int = 1,
     given: Texts = (),
     facts: Mapping[str, Any] | None = None,
@@ -76,17 +75,16 @@ def material(
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
-    modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
-    the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
-    that a worker's sandbox may run at once. `facts` are what is known of the trusted files, by path.
+    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals` are the
+    static ones. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known
+    of the trusted files, by path (`trusted_facts`).
     """
     value = {
-        **compared(trusted, signals),
+        **comparing,
         "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in specs],
         "seed": seed.hex(),
         "required_level": required_level,
         "known": sorted({key[:KNOWN_PREFIX] for key in known}),
-        "answered": answered or {},
         "zygotes": zygotes,
         "given": given,
         "facts": facts or {},
@@ -101,32 +99,6 @@ class _Bench:
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
         self.known = frozenset(value["known"])
-        self._answered: Answered = value["answered"]
-        self._sent = set(self._answered)
-        self._facts_sent = False
-
-    def fresh_facts(self) -> dict[str, Any]:
-        """Return, once, what had to be derived of trusted files, by the key under which it is kept."""
-        if self._facts_sent:
-            return {}
-        self._facts_sent = True
-        found: dict[str, list[FunctionFacts]] = {
-            path: [] for path in self.library.modules.packages if path not in self._value["facts"]
-        }
-        for reference in self.library.references:
-            if reference.path in found:
-                found[reference.path].append(reference.facts)
-        packages, keys = self.library.modules.packages, self._value["facts_keys"]
-        return {
-            keys[path]: FileFacts(tuple(functions), frozenset(packages[path])).to_values()
-            for path, functions in found.items()
-        }
-
-    def fresh_answers(self) -> Answered:
-        """Return the trusted functions' answers if some were not sent to this worker nor returned by it."""
-        fresh = dict(self._answered) if self._answered.keys() - self._sent else {}
-        self._sent |= self._answered.keys()
-        return fresh
 
     @functools.cached_property
     def library(self) -> SpecLibrary:
@@ -139,7 +111,7 @@ class _Bench:
             self.sandbox,
             seed=bytes.fromhex(self._value["seed"]),
             required_level=Level[self._value["required_level"]],
-            answered=self._answered,
+            probes=False,
         )
 
     @functools.cached_property
@@ -200,12 +172,31 @@ def _file(text: str) -> SourceFile:
     return rebuilt(json.loads(text))
 
 
+def trusted_facts(
+    executor: Executor, files: Iterable[SourceFile], catalog: Catalog | None = None
+) -> dict[str, Any]:
+    """Return the facts of trusted files of Python by path; see `of_trusted`."""
+    python = (file for file in files if file.language == "python")
+    return of_trusted(executor, python, catalog, facts_key, facts_task)
+
+
+def facts_task() -> Run:
+    """Derive the facts of a trusted file."""
+    return by_values(lambda file: [_facts_of(rebuilt(file))])
+
+
+def _facts_of(file: SourceFile) -> list[Any]:
+    return file_facts(file.path, read_module(file.text)).to_values()
+
+
 def check_task(shared: Shared) -> Run:
-    """Check functions, except those whose result is known."""
+    """Check functions, except those whose result is known and those that wait for the trusted functions' answers."""
     bench = _bench(shared)
     checker = bench.checker
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
+        if asked["answers"] is not None:
+            checker.take_answers(asked["answers"])
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
         keys = [checker.cache_key(*subject) for subject in subjects]
@@ -215,13 +206,13 @@ def check_task(shared: Shared) -> Run:
             for at, key in enumerate(keys)
             if asked["again"] or key is None or key[:KNOWN_PREFIX] not in bench.known
         ]
+        waiting = [at for at in due if checker.lacks_answers(*subjects[at])]
+        due = [at for at in due if at not in waiting]
         checked = checker.check_many([subjects[at] for at in due], [meters[at] for at in due])
         found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
-        yield {
-            "reports": [(key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)],
-            "trusted": bench.fresh_answers(),
-            "facts": bench.fresh_facts(),
-        }
+        yield [
+            None if at in waiting else (key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)
+        ]
 
     return by_values(reports)
 
@@ -247,7 +238,7 @@ class Checks:
     def __init__(
         self,
         executor: Executor,
-        shared: Callable[[Answered | None], Shared],
+        shared: Callable[[], Shared],
         catalog: Catalog | None = None,
     ) -> None:
         self._executor = executor
@@ -263,34 +254,46 @@ class Checks:
         """
         if not subjects:
             return
-        shared = self._probed_by_all(self._shared(None), len(subjects))
-        waiting = list(subjects)
-        while waiting:
-            shares = budget.shares(waiting)
+        shared = self._shared()
+        answers: Answered | None = None
+        due = list(subjects)
+        while due:
+            unanswered: list[Subject] = []
             spent: list[tuple[Subject, float, KeyedReport]] = []
-            for (subject, share), keyed in self._round(
-                list(zip(waiting, shares, strict=True)), again, shared, budget
-            ):
-                if keyed[1] is not None and keyed[1].spent:
+            asked = list(zip(due, budget.shares(due), strict=True))
+            for (subject, share), keyed in self._round(asked, again, shared, answers, budget):
+                if keyed is None:
+                    unanswered.append(subject)
+                elif keyed[1] is not None and keyed[1].spent:
                     spent.append((subject, share, keyed))
                 else:
                     yield subject, keyed
+            if unanswered:
+                answers = self._answers_of_trusted(shared)
             more = budget.again([item[0] for item in spent], [item[1] for item in spent])
             for (subject, _, keyed), taken in zip(spent, more, strict=True):
                 if not taken:
                     yield subject, keyed
-            waiting = [item[0] for item, taken in zip(spent, more, strict=True) if taken]
+            due = [*unanswered, *(item[0] for item, taken in zip(spent, more, strict=True) if taken)]
 
     def _round(
-        self, asked: Sequence[Asked], again: bool, shared: Shared, budget: SandboxBudget
-    ) -> Iterator[tuple[Asked, KeyedReport]]:
-        """Yield each function with its answer, in order, and charge the budget with what it spent."""
+        self,
+        asked: Sequence[Asked],
+        again: bool,
+        shared: Shared,
+        answers: Answered | None,
+        budget: SandboxBudget,
+    ) -> Iterator[tuple[Asked, KeyedReport | None]]:
+        """Yield each function with its answer, in order, and charge the budget with what it spent.
+
+        It is None for a function that lacks the trusted functions' `answers`.
+        """
         texts: dict[int, str] = {}
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, again, texts)) for part in self._parts(asked))
+        parts = ((part, self._asked(part, again, texts, answers)) for part in self._parts(asked))
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = (([one], self._asked([one], again, texts)) for one in part)
+                singles = (([one], self._asked([one], again, texts, answers)) for one in part)
                 for one, single in answered(
                     self._executor, check_task, singles, ONE, CHECKING, lambda: shared
                 ):
@@ -304,52 +307,47 @@ class Checks:
         size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
         return (asked[start : start + size] for start in range(0, len(asked), size))
 
-    def _probed_by_all(self, shared: Shared, checks: int) -> Shared:
-        """Have several workers share the probing of the trusted functions, which each would do alone otherwise.
+    def _answers_of_trusted(self, shared: Shared) -> Answered:
+        """Return the trusted functions' answers to the probes, which all workers share out among themselves.
 
-        Return the material with the answers; as it is where one worker or few functions do not need it.
+        Those of an earlier run are kept as far as they are the same. They count against no function's limits.
         """
-        workers = workers_of(self._executor)
-        if workers == 1 or checks < PROBED_TOGETHER:
-            return shared
-        shares = workers * SHARES_A_WORKER
-        asked = ((None, {"share": share, "of": shares}) for share in range(shares))
-        probed: Answered = {}
+        kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
+        known = {} if kept is None else kept["answers"]
+        shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
+        asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
+        found: Answered = {}
+        passing: Answered = {}
         for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
-            if not answer.ended:  # what is missing is run where it is needed
-                probed.update(answer.value)
-        self._keep(probed, {})
-        return self._shared(probed)
-
-    def _keep(self, answers: Answered, facts: Mapping[str, Any]) -> None:
-        """Keep the trusted functions' answers, and what was derived of trusted files."""
-        kept: dict[str, dict[str, Any]] = {
-            key: {"facts": values} for key, values in facts.items() if key.startswith(FACTS)
-        }
-        if answers:
-            kept[TRUSTED_ANSWERS] = {"answers": answers}
-        if kept and self._catalog is not None:
-            self._catalog.put_analyses(kept)
+            if not answer.ended:  # what is missing matches nothing
+                for part, more in zip((found, passing), answer.value, strict=True):
+                    part.update(more)
+        if self._catalog is not None and found != known:
+            self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": found}})
+        return found | passing
 
     def _keyed_reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
-    ) -> list[KeyedReport]:
-        """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
+    ) -> list[KeyedReport | None]:
+        """Return a worker's results; for a function ended by a limit a verdict that is no pass."""
         if answer.ended:
             ((_, file), share), *_ = asked
             budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
-        found = answer.value
-        self._keep(found["trusted"], found["facts"])
-        for ((_, file), _), (_, _, spent_s) in zip(asked, found["reports"], strict=True):
+        found: list[KeyedReport | None] = []
+        for ((_, file), _), answer_of_one in zip(asked, answer.value, strict=True):
+            if answer_of_one is None:
+                found.append(None)
+                continue
+            far, report, spent_s = answer_of_one
             budget.charge(file.path, float(spent_s))
-        return [
-            (far, None if report is None else CheckReport.from_json(report))
-            for far, report, _ in found["reports"]
-        ]
+            found.append((far, None if report is None else CheckReport.from_json(report)))
+        return found
 
-    def _asked(self, asked: Sequence[Asked], again: bool, texts: dict[int, str]) -> dict[str, Any]:
+    def _asked(
+        self, asked: Sequence[Asked], again: bool, texts: dict[int, str], answers: Answered | None
+    ) -> dict[str, Any]:
         """Return the values for a worker; `texts` caches those of the last files, by identity."""
         subjects = [subject for subject, _ in asked]
         files: dict[int, int] = {}
@@ -366,5 +364,6 @@ class Checks:
             "files": [texts[file] for file in files],
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
             "again": again,
+            "answers": answers,
             "seconds": [seconds for _, seconds in asked],
         }

@@ -7,27 +7,32 @@ until then, and does not affect other files.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codeguard.analysis.engine import ENGINE, Engine, Step, engine_version
 from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
+from codeguard.analysis.python.counterparts import sketches_of
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.executor import BatchSize, answered
-from codeguard.models import SourceFile
+from codeguard.models import SourceFile, parts_digest, text_digest
 from codeguard.workers.tasks import (
     FAILED,
     LOOKING_S,
     ItemBounds,
     Run,
     Shared,
+    Task,
     TaskAnswer,
     WorkerError,
     by_values,
 )
+
+if TYPE_CHECKING:
+    from codeguard.index.catalog import Catalog
 
 BATCH = BatchSize(12, 1 << 18)
 OBSERVING = ItemBounds(LOOKING_S)
@@ -55,16 +60,66 @@ class ExaminedFile(NamedTuple):
 Observe = Callable[[Iterable[ExaminationRequest]], Iterator[ExaminedFile]]
 
 
-def compared(trusted: Sequence[SourceFile] | None, signals: Sequence[str]) -> dict[str, object]:
+def compared(
+    trusted: Sequence[SourceFile] | None,
+    signals: Sequence[str],
+    executor: Executor | None = None,
+    catalog: Catalog | None = None,
+) -> dict[str, object]:
     """Return what workers need for comparisons, as plain values.
 
-    `trusted` are the trusted files, None if there is no manifest. `signals` are the names of the detectors.
+    `trusted` are the trusted files, None if there is no manifest. `signals` are the names of the detectors. With both,
+    an executor's workers make the sketches of functions that a catalog lacks, and each worker has them from there.
     """
+    sketched: Mapping[str, object] = {}
+    if trusted and signals and executor is not None and catalog is not None:
+        sketched = of_trusted(executor, trusted, catalog, _sketch_key, sketch_task)
     return {
+        "sketched": sketched,
         "trusted": None if trusted is None else [as_json(file) for file in trusted],
         "signals": list(signals),
         "version": engine_version(),
     }
+
+
+def of_trusted(
+    executor: Executor,
+    files: Iterable[SourceFile],
+    catalog: Catalog | None,
+    key_of: Callable[[SourceFile], str],
+    task: Task,
+) -> dict[str, Any]:
+    """Return what a task derives of trusted files, by path, from a catalog or from workers; what is new is kept there.
+
+    A file that meets a limit is left out: whoever needs it derives it alone.
+    """
+    found: dict[str, Any] = {}
+
+    def missing() -> Iterator[tuple[SourceFile, object]]:
+        for file in files:
+            kept = catalog.analysis(key_of(file)) if catalog is not None else None
+            if kept is None:
+                yield file, as_json(file)
+            else:
+                found[file.path] = kept["derived"]
+
+    made: dict[str, dict[str, Any]] = {}
+    for file, answer in answered(executor, task, missing(), BATCH, OBSERVING):
+        if not answer.ended:
+            found[file.path] = answer.value
+            made[key_of(file)] = {"derived": answer.value}
+    if made and catalog is not None:
+        catalog.put_analyses(made)
+    return found
+
+
+def _sketch_key(file: SourceFile) -> str:
+    return "sketches:" + parts_digest(engine_version(), file.sha256, text_digest(file.text))
+
+
+def sketch_task() -> Run:
+    """Sketch the functions of a trusted file, to find near-copies."""
+    return by_values(lambda file: [sketches_of(rebuilt(file))])
 
 
 @functools.lru_cache(maxsize=1)
@@ -85,7 +140,7 @@ def _engine(shared: Shared) -> Engine:
         )
     signals = [item for item in load_file_signals() if item.name in names]
     files = None if trusted is None else lambda: map(rebuilt, trusted)
-    return Engine(signals, DetectorContext.made_for(signals, files))
+    return Engine(signals, DetectorContext.made_for(signals, files, value["sketched"]))
 
 
 def observe_task(shared: Shared) -> Run:

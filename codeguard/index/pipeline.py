@@ -57,6 +57,7 @@ class _Run:
     unchanged: int = 0
     restored: int = 0
     due: int = 0
+    written: set[str] = field(default_factory=set)  # names of files
     done: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -212,7 +213,7 @@ class Indexer:
                 *(path.resolve() for path in (*paths, *trust)),
             ]
             self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))
-            plan.record(trusted_names, names)
+            plan.record(trusted_names, names, run.written)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
             self._workspace.reached(Stage.VECTORS)
@@ -327,6 +328,7 @@ class Indexer:
         with self._catalog.transaction():
             for file, (_, state) in zip(files, batch, strict=True):
                 self._catalog.put_file(file, state)
+                run.written.add(file.path)
 
     def _trusted(self) -> tuple[str | None, ...]:
         """Return what changes with the trusted files and with who vouches for them."""

@@ -185,8 +185,11 @@ class TrustUpdate:
         before = self._workspace.unsigned_manifest
         return set() if before is None else set(before.files)
 
-    def record(self, trusted: set[str], decided: set[str]) -> None:
-        """Record what is trusted now, and retrain the character model if the trusted text changed."""
+    def record(self, trusted: set[str], decided: set[str], written: Collection[str]) -> None:
+        """Record what is trusted now, and retrain the character model if the trusted text changed.
+
+        `written` are the files that this run wrote to the catalog.
+        """
         workspace = self._workspace
         kept = [
             SignedTree(tree.folder, tree.prefix, parts)
@@ -200,7 +203,7 @@ class TrustUpdate:
             self._catalog.set_meta(SIGNED_TREES, trees_text(trees))
             self._catalog.set_meta(TRUSTED_PATHS, paths_text(marked_signed(self.known, signed)))
         in_trees = {name for name in trusted if _in_trees(name, trees)}
-        self._record_unsigned(trees, trusted - in_trees, decided)
+        self._record_unsigned(trees, trusted - in_trees, decided, written)
         workspace.forget_trust()
         manifest, states = workspace.manifest, self._catalog.files()
         workspace.warnings.extend(
@@ -216,7 +219,9 @@ class TrustUpdate:
             below(part, scope) for part in tree.parts for scope in self.scopes
         )
 
-    def _record_unsigned(self, trees: Sequence[SignedTree], trusted: set[str], decided: set[str]) -> None:
+    def _record_unsigned(
+        self, trees: Sequence[SignedTree], trusted: set[str], decided: set[str], written: Collection[str]
+    ) -> None:
         """Write the unsigned manifest of files that no signed one covers."""
         workspace, states = self._workspace, self._catalog.files()
         try:
@@ -231,8 +236,11 @@ class TrustUpdate:
         names = kept | (trusted & states.keys())
         refused = unlistable(sorted(names))
         workspace.warnings.extend(f"{name} is not trusted: {reason}" for name, reason in refused.items())
+        same = {} if before is None or before.chunker != CHUNKER_ID else before.files
         entries = {
-            name: FileEntry(
+            name: same[name]
+            if name in same and name not in written and same[name].sha256 == states[name].sha256
+            else FileEntry(
                 states[name].sha256, tuple(c.sha256 for c in self._catalog.chunks_of(name).values())
             )
             for name in sorted(names - refused.keys())

@@ -26,8 +26,6 @@ from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexErro
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
-    TRUSTED_ANSWERS,
-    Answered,
     BehaviorReports,
     CheckWorkers,
 )
@@ -463,31 +461,28 @@ class Workspace:
                 found.append(file)
         return found
 
-    def material(self, static: StaticEvidence, workers: int = 1, answered: Answered | None = None) -> Shared:
-        """Return the material that worker processes need for checks.
+    def material(self, static: StaticEvidence, executor: Executor | None = None) -> Shared:
+        """Return the material that the workers of an executor need for checks, by default this process's worker."""
+        from codeguard.index.evidence_tasks import material, trusted_facts  # imports the checker
+        from codeguard.index.observation_tasks import compared
 
-        `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
-        functions to probes.
-        """
-        from codeguard.index.evidence_tasks import facts_key, material  # imports the checker
-
-        zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
+        executor = executor or default_workers()
+        zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers_of(executor))
         key = (static.version, self.epoch, zygotes)
-        kept = self.catalog.analysis(TRUSTED_ANSWERS) if answered is None else {"answers": answered}
-        if self._material is None or self._material[0] != key or answered is not None:
+        if self._material is None or self._material[0] != key:
             files = self.trusted_files()
-            facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
             made = material(
                 trusted=None if self.manifest is None else files,
+                comparing=compared(
+                    None if self.manifest is None else files, static.names, executor, self.catalog
+                ),
                 specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=self.settings.defense.required_level,
                 given=self.given,
-                signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered={} if kept is None else kept["answers"],
                 zygotes=zygotes,
-                facts={path: known["facts"] for path, known in facts.items() if known is not None},
+                facts=trusted_facts(executor, files, self.catalog),
             )
             self._material = key, made
         return self._material[1]
@@ -498,7 +493,7 @@ class Workspace:
 
         executor = executor or default_workers()
         static = self.static_evidence(self.settings.defense)
-        return Checks(executor, partial(self.material, static, workers_of(executor)), self.catalog)
+        return Checks(executor, partial(self.material, static, executor), self.catalog)
 
     @property
     def specs_digest(self) -> str:

@@ -19,7 +19,7 @@ from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
 from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
 
 _TRIES = 2  # of a job whose zygote ended
-_KINDS = 3  # kinds of zygotes that are kept while idle
+_KINDS = 6  # kinds of zygotes that are kept while idle: one for each world and set of modules
 
 
 class Sandbox:

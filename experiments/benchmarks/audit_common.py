@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -91,3 +92,14 @@ def finish(figures: Mapping[str, Any], json_file: Path | None) -> None:
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(text + "\n", encoding="ascii")
+
+
+def environment_in(folder: Path) -> dict[str, str]:
+    """Return an environment for commands whose settings, state and bytecode are in a folder."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own = {
+        "XDG_CONFIG_HOME": "config",
+        "XDG_STATE_HOME": "state",
+        "PYTHONPYCACHEPREFIX": "bytecode",
+    }
+    return kept | {name: str(folder / place) for name, place in own.items()}

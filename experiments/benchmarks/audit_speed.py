@@ -26,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.audit_common import finish, parser_of
+from experiments.benchmarks.audit_common import environment_in, finish, parser_of
 from experiments.benchmarks.standard_library import standard_files
 
 TRUSTED = Path(__file__).parents[2] / "data" / "sample_code"
@@ -57,7 +57,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = _environment(folder)
+        environment = environment_in(folder)
         figures: dict[str, Any] = {
             "bandit": version("bandit"),
             "python": sys.version.split()[0],
@@ -70,16 +70,6 @@ def main() -> None:
             rounds = max(3, arguments.rounds // 3)
             figures["standard library"] = _library(folder, environment, rounds, arguments.jobs)
     finish(figures, arguments.json)
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    own = {
-        "XDG_CONFIG_HOME": "config",
-        "XDG_STATE_HOME": "state",
-        "PYTHONPYCACHEPREFIX": "bytecode",
-    }
-    return kept | {name: str(folder / place) for name, place in own.items()}
 
 
 def _changed(project: Path, environment: dict[str, str], rounds: int, count: int) -> dict[str, Any]:

@@ -71,13 +71,7 @@ class Dying(Executor):
             future.set_result([TaskAnswer((), self.ended, "because", self.lasting)])
         else:
             reports = [("far", CheckReport(Verdict.PASS, "same", "L3").to_json(), 0.1) for _ in symbols]
-            answer = {
-                "level": "L3",
-                "reports": reports,
-                "trusted": {},
-                "facts": {},
-            }
-            future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
+            future.set_result([TaskAnswer((json.dumps(reports).encode(),))])
         return future
 
 
@@ -98,7 +92,7 @@ def test_a_worker_that_ends_costs_one_function_its_check(
     workers = Dying(ended, lasting=True)
 
     def checks() -> Checks:
-        return Checks(workers, lambda answered: Shared.of(b""))
+        return Checks(workers, lambda: Shared.of(b""))
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):

@@ -59,7 +59,13 @@ def checked(sandbox: Sandbox, library: SpecLibrary, code: str, trusted: Answered
     counting = Counting(sandbox)
     file = chunk_file("unknown.py", code.encode())
     (chunk,) = filter(checkable, file.chunks)
-    checker = BehaviorChecker(library, counting, seed=SEED, answered=trusted)
+    checker = BehaviorChecker(library, counting, seed=SEED, probes=False)
+    assert checker.lacks_answers(chunk, file)
+    kept, passing = checker.probe_trusted(known=dict(trusted))
+    trusted.clear()
+    trusted |= kept
+    checker.take_answers(kept | passing)
+    assert not checker.lacks_answers(chunk, file)
     (report,) = checker.check_many([(chunk, file)])
     return report, len(counting.jobs)
 
@@ -80,7 +86,7 @@ def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sa
     counting = Counting(sandbox)
     counting.level = Level.L0
     checker = BehaviorChecker(library_of(TRUSTED), counting, seed=SEED, required_level=Level.L1)
-    assert checker.probe_trusted(0, 1) == {}
+    assert checker.probe_trusted() == ({}, {})
     assert counting.jobs == []
 
 
@@ -104,7 +110,7 @@ def test_the_source_of_a_trusted_function_is_not_needed_where_all_of_its_answers
     trusted: Answered = {}
     checked(sandbox, library_of(TRUSTED), EDITED, trusted)
     library = library_of(TRUSTED)
-    BehaviorChecker(library, Counting(sandbox), seed=SEED, answered=trusted)._run_fingerprints()
+    BehaviorChecker(library, Counting(sandbox), seed=SEED).probe_trusted(known=trusted)
     assert library.fingerprints.places
     assert not any("usable" in reference.__dict__ for reference in library.references)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.secrets import without_secrets
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -24,25 +27,27 @@ basic better calc calculate compute custom do easy fast fn func function get hel
 perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
+Sketched = Sequence[Sequence[str]]  # digest and sketch of each function of a file
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedFunction:
-    """A function in a trusted file: position, exact text, and digest and sketch of its tokens."""
+    """A function in a trusted file, with digest and sketch of its tokens."""
 
-    path: str
-    symbol: str
-    line: int
-    language: str
-    text: str
-    imports: tuple[str, ...]
+    chunk: Chunk
     code: bytes
     sketch: tuple[int, ...]
 
     @property
+    def text(self) -> str:
+        """Its text, without the secrets in it."""
+        alone = SourceFile(self.chunk.path, self.chunk.text, "", self.chunk.language, (self.chunk,))
+        return without_secrets(alone).chunks[0].text
+
+    @property
     def origin(self) -> str:
         """File and line, for people."""
-        return f"{self.path}:{self.line}"
+        return f"{self.chunk.path}:{self.chunk.start_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +65,18 @@ class Counterpart:
 class TrustedFunctions:
     """An index of functions in all languages that are chunked.
 
-    It is immutable, picklable, and independent of the order of files. It holds the functions' texts
-    and 24 hashes of each.
+    It is immutable and independent of the order of files. It holds the functions' texts and 24 hashes of each.
     """
 
     def __init__(self, functions: Iterable[TrustedFunction]) -> None:
-        self.functions = tuple(sorted(functions, key=lambda item: (item.path, item.line, item.symbol)))
+        self.functions = tuple(
+            sorted(functions, key=lambda item: (item.chunk.path, item.chunk.start_line, item.chunk.symbol))
+        )
         self._by_name: dict[tuple[str, ...], list[int]] = {}
         self._by_hash: dict[int, list[int]] = {}
         self._texts: set[bytes] = set()
         for number, function in enumerate(self.functions):
-            self._by_name.setdefault(_words(function.symbol), []).append(number)
+            self._by_name.setdefault(_words(function.chunk.symbol), []).append(number)
             self._texts.add(function.code)
             for key in function.sketch[:PROBES]:
                 bucket = self._by_hash.setdefault(key, [])
@@ -78,9 +84,18 @@ class TrustedFunctions:
                     bucket.append(number)
 
     @classmethod
-    def from_files(cls, files: Iterable[SourceFile]) -> TrustedFunctions:
-        """Build the index from the files of a verified manifest."""
-        return cls(found for file in files for found in _functions(file))
+    def from_files(
+        cls, files: Iterable[SourceFile], sketched: Mapping[str, Sketched] | None = None
+    ) -> TrustedFunctions:
+        """Build the index from the files of a verified manifest; `sketched` is what is known of them, by path."""
+        known = sketched or {}
+        return cls(
+            TrustedFunction(chunk, bytes.fromhex(code), tuple(array("q", b64decode(hashes))))
+            for file in files
+            for chunk, (code, hashes) in zip(
+                _functions(file), known.get(file.path) or sketches_of(file), strict=True
+            )
+        )
 
     def __len__(self) -> int:
         return len(self.functions)
@@ -104,8 +119,8 @@ class TrustedFunctions:
         for number in dict.fromkeys((*sorted(named)[:MAX_SCORED], *alike)):
             function = self.functions[number]
             likeness = resemblance(own, function.sketch)
-            same_name = number in named and function.symbol.rpartition(".")[0] == owner
-            if function.language == chunk.language and (same_name or likeness >= LEAST_RESEMBLANCE):
+            same_name = number in named and function.chunk.symbol.rpartition(".")[0] == owner
+            if function.chunk.language == chunk.language and (same_name or likeness >= LEAST_RESEMBLANCE):
                 scored.append(Counterpart(function, number in named, likeness))
         scored.sort(key=lambda counterpart: -(counterpart.likeness + 0.3 * counterpart.named))
         return scored[:MAX_COUNTERPARTS]
@@ -123,20 +138,14 @@ def _words(symbol: str) -> tuple[str, ...]:
     return name_words(symbol.rpartition(".")[2])
 
 
-def _functions(file: SourceFile) -> Iterator[TrustedFunction]:
-    for chunk in file.chunks:
-        if chunk.kind in FUNCTIONS:
-            code = words_of_code(chunk.text, chunk.language)
-            yield TrustedFunction(
-                file.path,
-                chunk.symbol,
-                chunk.start_line,
-                chunk.language,
-                chunk.text,
-                chunk.imports,
-                _digest(code),
-                sketch(code),
-            )
+def _functions(file: SourceFile) -> Iterator[Chunk]:
+    return (chunk for chunk in file.chunks if chunk.kind in FUNCTIONS)
+
+
+def sketches_of(file: SourceFile) -> Sketched:
+    """Return digest and sketch of each function of a file, in the form in which they are kept."""
+    codes = (words_of_code(chunk.text, chunk.language) for chunk in _functions(file))
+    return [(_digest(code).hex(), b64encode(array("q", sketch(code))).decode()) for code in codes]
 
 
 def _digest(code: list[str]) -> bytes:

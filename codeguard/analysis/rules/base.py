@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis import Reading
-from codeguard.corpus.secrets import without_secrets
 from codeguard.models import Confidence, Severity, SourceFile
 
 if TYPE_CHECKING:
-    from codeguard.analysis.python.counterparts import TrustedFunctions
+    from codeguard.analysis.python.counterparts import Sketched, TrustedFunctions
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,20 @@ class DetectorContext:
 
     @classmethod
     def made_for(
-        cls, signals: Iterable[FileSignal], trusted: Callable[[], Iterable[SourceFile]] | None
+        cls,
+        signals: Iterable[FileSignal],
+        trusted: Callable[[], Iterable[SourceFile]] | None,
+        sketched: Mapping[str, Sketched] | None = None,
     ) -> DetectorContext:
-        """Return what these signals compare with; `trusted` reads the trusted files if one of them does."""
+        """Return what these signals compare with; `trusted` reads the trusted files if one of them does.
+
+        `sketched` is what is known of their functions, by path; see `counterparts.sketches_of`.
+        """
         if trusted is None or not any(signal.compares for signal in signals):
             return cls()
         from codeguard.analysis.python.counterparts import TrustedFunctions
 
-        return cls(TrustedFunctions.from_files(map(without_secrets, trusted())))
+        return cls(TrustedFunctions.from_files(trusted(), sketched))
 
 
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside

@@ -102,9 +102,9 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
     if counterparts and not own and chunk.text.strip():
         reading.unread.note(_TOO_LONG, chunk.start_line)
     for counterpart in counterparts:
-        function = counterpart.function
-        theirs = statements(function.text, function.language, function.symbol.rpartition(".")[2])
-        found = difference(theirs, function.text, own, chunk.text)
+        text, original = counterpart.function.text, counterpart.function.chunk
+        theirs = statements(text, original.language, original.symbol.rpartition(".")[2])
+        found = difference(theirs, text, own, chunk.text)
         if found is None:
             continue
         if not found.changes:
@@ -158,7 +158,7 @@ def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) 
     """Return whether the functions agree so much that one is an edited copy of the other."""
     if found.size < LEAST_TOKENS or not found.mostly_equal:
         return False
-    own, other = chunk.symbol.rpartition("."), counterpart.function.symbol.rpartition(".")
+    own, other = chunk.symbol.rpartition("."), counterpart.function.chunk.symbol.rpartition(".")
     named = counterpart.named and (own[0] == other[0] or found.size >= LEAST_COMMON_TOKENS)
     if named:
         return found.share <= NAMED_SHARE
@@ -166,7 +166,7 @@ def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) 
 
 
 def _match(change: StatementChange, counterpart: Counterpart, position: int) -> Match:
-    shown = f"{change.what} beside {counterpart.function.symbol} ({counterpart.function.origin})"
+    shown = f"{change.what} beside {counterpart.function.chunk.symbol} ({counterpart.function.origin})"
     lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
     return Match(
         "removed-check" if change.protects else "changed-line",
@@ -174,7 +174,7 @@ def _match(change: StatementChange, counterpart: Counterpart, position: int) -> 
         position + change.end,
         f"{shown}; {lines}",
         measurements={
-            "trusted_line": counterpart.function.line,
+            "trusted_line": counterpart.function.chunk.start_line,
             "likeness": round(counterpart.likeness, 2),
             "tokens": change.tokens,
         },

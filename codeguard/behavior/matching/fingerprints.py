@@ -65,10 +65,16 @@ class FingerprintIndex:
     """The probes of a library by kind of arguments, with the trusted functions' results."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
+        probed = [
+            place
+            for place, reference in enumerate(references)
+            if worth_probing(reference.features) and not is_private(reference.features)
+        ]
+        self.places = sorted(probed, key=lambda place: not references[place].has_examples)[:MOST_REFERENCES]
         shown: dict[Kinds, dict[str, tuple[object, ...]]] = {}
         self.kinds: dict[int, list[Kinds]] = {}  # by trusted function, if its examples show them
-        for place, reference in enumerate(references):
-            for args in _example_calls(reference):
+        for place in sorted(self.places):
+            for args in _example_calls(references[place]):
                 kinds = tuple(map(argument_kind, args))
                 key = result_text(args)
                 shown.setdefault(kinds, {}).setdefault(key, args)
@@ -77,12 +83,6 @@ class FingerprintIndex:
         for args in _plain_calls():
             shown.setdefault(tuple(map(argument_kind, args)), {}).setdefault(result_text(args), args)
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
-        ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
-        self.places = [
-            place
-            for place in ordered
-            if worth_probing(references[place].features) and not is_private(references[place].features)
-        ][:MOST_REFERENCES]
 
     def calls(self, kinds: Kinds) -> Calls:
         """Return the calls of a kind."""
@@ -192,9 +192,8 @@ def is_short(wanted: Features) -> bool:
 
 
 def _example_calls(reference: Reference) -> Iterator[tuple[object, ...]]:
-    if worth_probing(reference.features):
-        plain = [item.args for item in reference.written if item.args is not None and _is_plain(item)]
-        yield from plain[:MOST_SHOWN_EACH]
+    plain = [item.args for item in reference.written if item.args is not None and _is_plain(item)]
+    yield from plain[:MOST_SHOWN_EACH]
 
 
 def _is_plain(example: Example) -> bool:

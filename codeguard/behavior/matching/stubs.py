@@ -71,13 +71,30 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
     names = [dotted_name(item).rpartition(".")[2] for item in function.decorator_list]
     if names != ["overload"] or not _has_no_body(function):
         return False
-    classes = (node for item in statements for node in ast.walk(item) if isinstance(node, ast.ClassDef))
     return any(
         isinstance(item, Function) and item.name == function.name and item.lineno > function.lineno
-        for block in (statements, *(node.body for node in classes))
+        for block in (statements, *_class_bodies(statements))
         if function in block
         for item in block
     )
+
+
+_WITH_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+def _class_bodies(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Yield the bodies of all classes that are in no function."""
+    waiting: list[ast.AST] = list(statements)
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, ast.ClassDef):
+            yield item.body
+        if not isinstance(item, Function):
+            waiting += [
+                node
+                for node in ast.iter_child_nodes(item)
+                if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))
+            ]
 
 
 def is_meant_empty(definition: Definition) -> bool:

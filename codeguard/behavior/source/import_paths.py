@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from codeguard.behavior.source.definitions import by_node
-from codeguard.sandbox.inside.allowed import NUMERIC
 
 INIT = "__init__.py"
 AMBIGUOUS = "?"
@@ -33,7 +32,7 @@ _IMPORT = re.compile(
 _NAME = re.compile(r"[^\W\d]\w*(?:[ \t\f]{0,9}\.[ \t\f]{0,9}[^\W\d]\w*)*")
 _ALIAS = re.compile(r"\bas\s{1,40}\w+|#[^\n]*")
 _SPACE = re.compile(r"\s+")
-KNOWN_PACKAGES = (NUMERIC[0], "typing_extensions")  # what is there without being given, where it is installed
+KNOWN_PACKAGES = ("numpy", "typing_extensions")  # what is there without being given, where it is installed
 Has = Callable[[str], bool]
 Import = tuple[
     int, tuple[str, ...], tuple[str, ...]

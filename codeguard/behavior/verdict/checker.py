@@ -73,8 +73,8 @@ class BehaviorChecker:
 
     Alone it has the shipped specs, a sandbox of its own that runs nothing below level L2, which `close` or the end
     of a `with` ends, and a random seed. `seed` is the installation's secret; it determines the generated inputs and
-    the order of the calls. Below the sandbox level `required_level` nothing is run. `answered` are the trusted
-    functions' answers to probes in earlier runs; they are replaced by those that this run needs.
+    the order of the calls. Below the sandbox level `required_level` nothing is run. With `probes` it runs the trusted
+    functions on probes itself, once one function needs that; else `take_answers` is to bring what they answer.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class BehaviorChecker:
         seed: bytes | None = None,
         budget: Budget | None = None,
         required_level: Level | None = None,
-        answered: Answered | None = None,
+        probes: bool = True,
     ) -> None:
         own = Sandbox(required_level or Level.L2) if sandbox is None else None
         self.close: Callable[[], None] = own.close if own else lambda: None
@@ -108,7 +108,7 @@ class BehaviorChecker:
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
         )
-        self._answered = {} if answered is None else answered
+        self._probes = probes
         self._fingerprints_made = False
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
         self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
@@ -153,8 +153,9 @@ class BehaviorChecker:
                 != plan[0].definition.text  # an exact copy is not run, and neither is its original
             }
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
-            if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
-                self._run_fingerprints()
+            if self._probes and any(map(self._lacks_answers, prepared)):
+                kept, passing = self.probe_trusted()
+                self.take_answers(kept | passing)
             checks = [self._checked_safely(*parts) for parts in zip(prepared, limits, strict=True)]
             yield from drive(self._sandbox, checks)
 
@@ -391,43 +392,45 @@ class BehaviorChecker:
         found = [self._library.references[place] for place in index.matches(answers)]
         return [(item, self._library.similarity(features, item)) for item in found if item.usable is not None]
 
-    def probe_trusted(self, share: int, of: int) -> Answered:
-        """Return the answers to the probes of every `of`-th trusted function, from the one with this number on.
+    def lacks_answers(self, chunk: Chunk, file: SourceFile) -> bool:
+        """Return whether a function is to be matched by its results, and what the trusted ones answer is not known."""
+        return self._lacks_answers(self._prepare(chunk, file))
 
-        None below the required sandbox level.
+    def _lacks_answers(self, plan: Plan | CheckReport) -> bool:
+        return not self._fingerprints_made and not isinstance(plan, CheckReport) and self._wants_probes(plan)
+
+    def probe_trusted(
+        self, share: int = 0, of: int = 1, known: Answered | None = None
+    ) -> tuple[Answered, Answered]:
+        """Return what every `of`-th trusted function answers to the probes, from the one with this number on.
+
+        First what is worth keeping for a later run, to be `known` there, then the rest. Nothing below the required
+        sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so that
+        several workers can share them.
         """
         if self._sandbox.level < self._required_level:
-            return {}
-        answered = dict(self._answered)
-        for _ in self._fingerprints_of(self._library.fingerprints.places[share::of], answered):
-            pass
-        return answered
-
-    def _run_fingerprints(self) -> None:
-        """Run the trusted functions on the probes, once.
-
-        None is in the index while the others run: what one answers, and to which kinds of arguments, does not
-        depend on the others, so that several workers can share them.
-        """
-        if self._fingerprints_made:
-            return
-        self._fingerprints_made = True
-        found = list(self._fingerprints_of(self._library.fingerprints.places, self._answered))
-        for place, answers in found:
-            for kinds, row in answers.items():
-                self._library.fingerprints.add(place, kinds, row)
-
-    def _fingerprints_of(
-        self, places: Sequence[int], answered: Answered
-    ) -> Iterator[tuple[int, Fingerprint]]:
-        """Yield what trusted functions answer to the probes; `answered` is then what is worth storing of it."""
-        probes = Probes(self._basis, dict(answered), answered)
-        if not any(self._fingerprint_key(place) in answered for place in places):
-            answered.clear()  # of other trusted code: what is not used any more goes
+            return {}, {}
+        probes = Probes(self._basis, known or {})
+        passing: Answered = {}
+        places = self._library.fingerprints.places[share::of]
         for start in range(0, len(places), WINDOW):
             together = places[start : start + WINDOW]
             steps = [self._fingerprint_of(place, probes) for place in together]
-            yield from zip(together, drive(self._sandbox, steps), strict=True)
+            for place, found in zip(together, drive(self._sandbox, steps), strict=True):
+                if found and (key := self._fingerprint_key(place)) not in probes.used:
+                    passing[key] = fingerprint_rows(found)
+        return probes.used, passing
+
+    def take_answers(self, answered: Answered) -> None:
+        """Match functions by what the trusted ones answered to the probes, from now on."""
+        if self._fingerprints_made:
+            return
+        self._fingerprints_made = True
+        index = self._library.fingerprints
+        for place in index.places:
+            found = fingerprint_from(answered.get(self._fingerprint_key(place)), index)
+            for kinds, row in (found or {}).items():
+                index.add(place, kinds, row)
 
     def _fingerprint_key(self, place: int) -> str:
         """Return the key of all that a trusted function answers, beside exactly this trusted code.

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
 
 MOST_DUE = 1_000  # changes that a search carries out itself; `prepare` has no limit
+PREPARED = (
+    "searchable"  # a setting of the catalog: stamp and number of the vectors that `prepare` has brought over
+)
 _SYNCED = "synced"  # the stamp of the record that a collection has
 
 
@@ -52,9 +55,20 @@ class FolderVectors(LocalVectors):
         return ordered(known, vector)
 
     def prepare(self) -> None:
-        """See `Vectors`."""
+        """See `Vectors`. A few changes are left to the next search, since loading Chroma takes longer than they do."""
+        if self._most_due() <= MOST_DUE:
+            return
         with self._turn:
-            self._collection(len(self.ids()) + MOST_DUE)
+            if self._collection(len(self.ids()) + MOST_DUE) is not None:
+                self._catalog.set_meta(PREPARED, f"{self.stamp()} {self.count()}")
+
+    def _most_due(self) -> int:
+        """Return how many changes the folder lacks, at most; those that searches have carried out count as well."""
+        done, _, held = (self._catalog.meta(PREPARED) or "").partition(" ")
+        if not done or not self._folder.exists():
+            return self.count()
+        ((written,),) = self._catalog.rows("SELECT count(*) FROM vectors WHERE change > ?", [int(done)])
+        return 2 * int(written) + int(held) - self.count()  # what was written, and what is gone
 
     def close(self) -> None:
         """See `Vectors`."""
