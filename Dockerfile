@@ -9,7 +9,8 @@ RUN python -m venv --without-pip /opt/codeguard \
 COPY pyproject.toml README.md LICENSE ./
 COPY codeguard codeguard
 RUN pip --python /opt/codeguard/bin/python install --no-cache-dir --no-deps --no-build-isolation . \
- && pip --python /opt/codeguard/bin/python uninstall --yes setuptools
+ # Chroma asks for the last two, 150 MB, and imports them for what is not used here.
+ && pip --python /opt/codeguard/bin/python uninstall --yes setuptools kubernetes onnxruntime
 
 FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 COPY --from=build /opt/codeguard /opt/codeguard

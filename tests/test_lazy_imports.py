@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+from experiments.workbench import DATA
 
 
 @pytest.mark.parametrize("package", ["codeguard", "codeguard.behavior"])
@@ -15,3 +20,24 @@ def test_every_public_name_is_found_where_it_is_said_to_be(package: str) -> None
         assert getattr(found, "__name__", name) == name
     with pytest.raises(AttributeError, match=package):
         _ = module.no_such_name
+
+
+LEFT_OUT = """
+import sys
+sys.modules |= dict.fromkeys(["kubernetes", "onnxruntime"])
+from codeguard import CodeGuard
+from codeguard.index.store.folder import FolderVectors
+
+with CodeGuard.open(store=sys.argv[1], trust=[sys.argv[2]]) as guard:
+    guard.index([sys.argv[2]])
+    assert guard.query("reverse a string").results
+    vectors = guard.workspace.vectors
+    assert isinstance(vectors, FolderVectors) and vectors._client is not None
+"""
+
+
+def test_an_index_is_searched_by_chroma_without_the_large_packages_that_the_image_leaves_out(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", LEFT_OUT, str(tmp_path / "store"), str(DATA / "sample_code")]
+    subprocess.run(command, check=True, timeout=300)
