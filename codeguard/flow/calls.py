@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from codeguard.corpus.patterns import lazy
 from codeguard.flow import tables
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
-from codeguard.syntax.names import dotted_name
 from codeguard.syntax.scopes import bound_arguments, is_static
 
 if TYPE_CHECKING:
@@ -55,8 +54,6 @@ class Call:
             return self._origin(Reach.REMOTE, f"request.{method}").part(self._key)
         if method == "get" and isinstance(self._key, str) and tables.SENT_KEYS.match(self._key):
             return self._origin(Reach.REMOTE, f"environ[{self._key!r}]")
-        if _is_model_call(self._node, resolved):
-            return self._origin(Reach.REMOTE, "the answer of a language model")
         return self._state.seen(joined([self._result(name) for name in resolved or ("",)]))
 
     def _origin(self, reach: Reach, what: str, tag: str = "input") -> Value:
@@ -184,13 +181,6 @@ class Call:
                 value = self._of.value(argument, self._state)
                 if value.origins and sink.use not in value.clean:
                     self._of.around.hit(sink, node, argument, value)
-
-
-def _is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
-    """Return whether a call queries a language model, whose answer any part of the prompt may control."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MODEL_METHODS:
-        return any(tables.MODEL_CALLS.search(name) for name in (*resolved, dotted_name(node.func)))
-    return "transformers.pipeline()" in resolved
 
 
 NEEDED: Mapping[str, str] = {
