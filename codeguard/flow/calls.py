@@ -66,8 +66,6 @@ class Call:
             return self._origin(
                 reach, f"{name}()", tables.ANSWER if name.startswith(tables.ANSWERING) else "input"
             )
-        if tables.STORED_NAMES.search(name):
-            return self._origin(Reach.LOCAL, f"{name}()", tables.STORED)
         if name in tables.ARCHIVE_NAMES:
             return self._origin(Reach.LOCAL, f"{name}()", "archive")
         if name == "compile" and arguments:
@@ -92,8 +90,6 @@ class Call:
         if (sent or method in tables.REMOTE_METHODS) and not of_file:
             tag = tables.ANSWER if method in tables.ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
-        if method in tables.STORED_METHODS and not self._receiver.origins and not of_file:
-            return self._origin(Reach.LOCAL, f"{method}()", tables.STORED)
         # A name such as `sanitize` proves nothing; it only lowers the severity.
         if tables.CLEANING_NAME.search(method or name.rpartition(".")[2]):
             return joined([self._receiver, *given]).cleaned({CLAIMED})

@@ -43,11 +43,6 @@ MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
 LOCAL_CALLS = frozenset(_TABLES["local_calls"].split()) | python_names("variable")
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
-STORED = "stored"  # tag of database content, which an attacker may have written
-STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
-STORED_NAMES = lazy(
-    r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
-)
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
     for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")
