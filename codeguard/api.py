@@ -189,47 +189,12 @@ class CodeGuard:
                 raise ConfigError("query", got=got, expected=f"1 to {LONGEST_QUERY} characters")
         chosen = config or self.settings.defense
         chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
-        return self._ask(texts, k, chosen, defense)
-
-    def related(
-        self,
-        path: str | Path,
-        line: int,
-        k: int = 5,
-        *,
-        mode: str | None = None,
-        order: str | None = None,
-        defense: bool = True,
-    ) -> Ranking:
-        """Return the ranking of code similar to that at a line of an indexed file, excluding itself.
-
-        Args:
-            path: the file on disk; the query is its text in the index.
-            line: counted from 1; the smallest chunk at this line is used.
-            k, mode, order, defense: as in `query`.
-
-        Raises:
-            NothingToDoError: no such file in the index, or no code at the line.
-            ConfigError, StoreError, EmbeddingError: as in `query`.
-        """
-        from codeguard.index.contents import chunk_at
-        from codeguard.index.retrieval_text import retrieval_text
-
-        self._refuse_without_index()
-        id_, chunk = chunk_at(self.workspace, Path(path), line)
-        chosen = self.settings.defense
-        chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
-        (ranking,) = self._ask([retrieval_text(chunk)[:LONGEST_QUERY]], k, chosen, defense, without=id_)
-        return replace(ranking, query=f"like {chunk.path}:{line} {chunk.symbol}".rstrip())
-
-    def _ask(
-        self, texts: Sequence[str], k: int, config: DefenseConfig, defense: bool, without: str = ""
-    ) -> list[Ranking]:
         if k < 1:
             raise ConfigError("k", got=k, expected="1 or more")
         if not texts:
             return []
-        self._refuse_without_index()
+        if self._opened is None and not (self._settings.state / CATALOG).exists():
+            raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
         workspace, searcher = self._parts()
         workspace.refresh()
         under_way = workspace.under_way()
@@ -237,11 +202,7 @@ class CodeGuard:
             from codeguard.index.pipeline import Indexer
 
             Indexer(workspace).repair_if_alone()
-        return searcher.rank_all(texts, config, k, defense=defense, under_way=under_way, without=without)
-
-    def _refuse_without_index(self) -> None:
-        if self._opened is None and not (self._settings.state / CATALOG).exists():
-            raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
+        return searcher.rank_all(texts, chosen, k, defense=defense, under_way=under_way)
 
     def close(self) -> None:
         """Stop the sandbox and release the store."""

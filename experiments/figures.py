@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.version import POLICY_VERSION
-from experiments.benchmark.measures import wilson
+from codeguard.ranking.evaluation import wilson
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FIGURES, CLAIMS, PAGE = DOCS / "figures.json", DOCS / "measurements.toml", DOCS / "measurements.md"

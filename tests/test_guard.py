@@ -155,25 +155,6 @@ def test_a_touched_file_with_the_same_bytes_is_unchanged(corpus: Path, guard: Co
     assert (report.added, report.removed, report.unchanged) == (0, 0, 3)
 
 
-def test_what_resembles_a_place_is_found_without_the_place_itself(guard: CodeGuard, corpus: Path) -> None:
-    line = TRUSTED.splitlines().index("def add(a, b):") + 2
-    found = guard.related(corpus / "ours" / "m.py", line)
-    assert found.query == f"like ours/m.py:{line} add"
-    assert ("ours/m.py", "add") not in {(item.chunk.path, item.chunk.symbol) for item in found.ranking}
-    assert found.results[0].chunk.path != "theirs/wrong.py"
-    assert place(found, "theirs/wrong.py").convicted
-    assert found.warnings == ()
-    assert place(guard.related(corpus / "theirs" / "wrong.py", 1), "ours/m.py").trust is Trust.TRUSTED
-
-
-@pytest.mark.parametrize(("name", "line"), [("ours/m.py", 999), ("ours/m.py", 0), ("nosuch.py", 1)])
-def test_a_place_without_code_has_nothing_like_it(
-    guard: CodeGuard, corpus: Path, name: str, line: int
-) -> None:
-    with pytest.raises(NothingToDoError, match=f"{name}:{line}"):
-        guard.related(corpus / name, line)
-
-
 def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus: Path) -> None:
     class CrashError(RuntimeError):
         pass

@@ -52,9 +52,6 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
 @click.option(
     "--batch", type=click.File("r", encoding="utf-8", errors="replace"), help="One query a line; - is stdin."
 )
-@click.option(
-    "--related", metavar="FILE:LINE", help="Code like that at a line of an indexed file, in place of TEXT."
-)
 @click.option("--embedding", help="The embedding the index was made with.  [default: as remembered]")
 @format_option("html")
 @BUDGET
@@ -72,7 +69,6 @@ def query(
     no_defense: bool,
     explain: bool,
     batch: IO[str] | None,
-    related: str | None,
     embedding: str | None,
     format_: str,
 ) -> None:
@@ -83,17 +79,9 @@ def query(
     from codeguard.api import CodeGuard
     from codeguard.reports.ranking import ranking_lines
 
-    given = [
-        name
-        for name, value in (("TEXT", text), ("--batch", batch), ("--related", related))
-        if value is not None
-    ]
-    if len(given) != 1:
-        expected = "one of TEXT, --batch FILE and --related FILE:LINE"
-        raise ConfigError(
-            "query what?", got=" and ".join(given) or "nothing", expected=expected, hint=EXAMPLE
-        )
-    place = None if related is None else _place(related)
+    if (text is None) is (batch is None):
+        got = "nothing" if text is None else "TEXT and --batch"
+        raise ConfigError("query what?", got=got, expected="one of TEXT and --batch FILE", hint=EXAMPLE)
     settings = read_settings(context, store=store, embedding=embedding)
     with CodeGuard.open(settings=settings, create=False) as guard:
         said: set[str] = set()
@@ -103,11 +91,8 @@ def query(
                     _warn_once(ranking.warnings, said)
                     say_json(ranking.to_json())
             return
-        if place is not None:
-            ranking = guard.related(*place, k, mode=mode, order=order, defense=not no_defense)
-        else:
-            assert text is not None
-            ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
+        assert text is not None
+        ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
     _warn_once(ranking.warnings, said)
     required = settings.defense.required_level
     if format_ == "json":
@@ -119,15 +104,6 @@ def query(
         say_report(ranking_page(ranking, required, **origin()))
         return
     say_lines(ranking_lines(ranking, required, per_file=per_file, full=full, explain=explain))
-
-
-def _place(text: str) -> tuple[str, int]:
-    path, _, line = text.rpartition(":")
-    if not path or not line.isdecimal() or len(line) > 9:
-        raise ConfigError(
-            "--related", got=repr(text), expected="FILE:LINE", hint="for example src/shop.py:12"
-        )
-    return path, int(line)
 
 
 def _warn_once(lines: Sequence[str], said: set[str]) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from codeguard.corpus.patterns import lazy
 from codeguard.flow import tables
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
-from codeguard.syntax.names import dotted_name
 from codeguard.syntax.scopes import bound_arguments, is_static
 
 if TYPE_CHECKING:
@@ -55,8 +54,6 @@ class Call:
             return self._origin(Reach.REMOTE, f"request.{method}").part(self._key)
         if method == "get" and isinstance(self._key, str) and tables.SENT_KEYS.match(self._key):
             return self._origin(Reach.REMOTE, f"environ[{self._key!r}]")
-        if _is_model_call(self._node, resolved):
-            return self._origin(Reach.REMOTE, "the answer of a language model")
         return self._state.seen(joined([self._result(name) for name in resolved or ("",)]))
 
     def _origin(self, reach: Reach, what: str, tag: str = "input") -> Value:
@@ -69,8 +66,6 @@ class Call:
             return self._origin(
                 reach, f"{name}()", tables.ANSWER if name.startswith(tables.ANSWERING) else "input"
             )
-        if tables.STORED_NAMES.search(name):
-            return self._origin(Reach.LOCAL, f"{name}()", tables.STORED)
         if name in tables.ARCHIVE_NAMES:
             return self._origin(Reach.LOCAL, f"{name}()", "archive")
         if name == "compile" and arguments:
@@ -95,8 +90,6 @@ class Call:
         if (sent or method in tables.REMOTE_METHODS) and not of_file:
             tag = tables.ANSWER if method in tables.ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
-        if method in tables.STORED_METHODS and not self._receiver.origins and not of_file:
-            return self._origin(Reach.LOCAL, f"{method}()", tables.STORED)
         # A name such as `sanitize` proves nothing; it only lowers the severity.
         if tables.CLEANING_NAME.search(method or name.rpartition(".")[2]):
             return joined([self._receiver, *given]).cleaned({CLAIMED})
@@ -184,13 +177,6 @@ class Call:
                 value = self._of.value(argument, self._state)
                 if value.origins and sink.use not in value.clean:
                     self._of.around.hit(sink, node, argument, value)
-
-
-def _is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
-    """Return whether a call queries a language model, whose answer any part of the prompt may control."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MODEL_METHODS:
-        return any(tables.MODEL_CALLS.search(name) for name in (*resolved, dotted_name(node.func)))
-    return "transformers.pipeline()" in resolved
 
 
 NEEDED: Mapping[str, str] = {

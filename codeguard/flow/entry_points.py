@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 
 from codeguard.corpus.patterns import lazy
@@ -23,14 +22,6 @@ from codeguard.syntax.names import Names, dotted_name
 from codeguard.syntax.scopes import FUNCTIONS, FunctionNode, defaults_of
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
-_EVENTS = lazy(
-    r"(?:^|[^a-z])(?:socketio|sio|websocket|mcp|bot|slack\w*|agent|toolkit|server|fastmcp)\w*(?:\(\))?\."
-    r"(?:on|on_message|event|tool\w*|resource|prompt|command|message|action|message_handler|callback_query_handler|function)$"
-    r"|(?:^|\.)(?:tool|function_tool|kernel_function|register_tool|http|cloud_event|entrypoint|function_name)$"
-    r"|(?:^|\.)(?:cherrypy\.)?expose$|\b(?:rpc|dispatcher|jsonrpc|jrpc|methods?)\w*\.(?:add_method|method|register)$"
-    r"|(?:api_view|require_http_methods|require_POST|require_GET|csrf_exempt)$",
-    re.I,
-)
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _REFUSING = lazy(
     r"^(?:ValueError|HTTPException|PermissionError)$|^[:.]"
@@ -63,7 +54,7 @@ def entry_reach(function: FunctionNode, names: Names) -> Reach:
             owners = (name.rpartition(".")[0] or written, written.rpartition(".")[0])
             if ROUTE.search(name) and any(map(ROUTE_OWNERS.search, owners)):
                 return Reach.REMOTE
-            if _EVENTS.search(name) or _ERRORS.search(written):
+            if _ERRORS.search(written):
                 return Reach.REMOTE
     return Reach.REMOTE if _serves(function, names) else Reach.CALLER
 

@@ -35,23 +35,6 @@ REQUEST_CLASSES = lazy(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
 
 REMOTE_CALLS = frozenset(_TABLES["remote_calls"].split()) | python_names("fetched")
 ANSWER = "answer"  # tag of responses to the program's own requests
-# Calls of language models, by the end of their dotted name in the clients of several vendors.
-MODEL_CALLS = lazy(
-    r"(?:^|\.)(?:(?:chat\.)?completions|(?:Chat)?Completion|(?:beta\.)?messages|responses"
-    r"|generations)\.a?create(?:$|\()"
-    r"|(?:^|\.)(?:litellm\.a?completion|ollama\.(?:Client\.)?(?:chat|generate)|generate_content(?:_async)?"
-    r"|invoke_model"
-    r"|chat\.complete|replicate\.run)$"
-    r"|(?:^|\.)(?:\w*llm|\w*chain|chat_?model|language_model|gpt\w*|claude\w*|gemini\w*)\.(?:a?(?:invoke"
-    r"|predict|generate|complete"
-    r"|run|chat|ask|call|prompt|query)|completion)$",
-    re.IGNORECASE,
-)
-_VERBS = """
-create completion chat generate generate_content generate_content_async invoke_model complete run invoke predict ask
-call prompt query
-"""
-MODEL_METHODS = frozenset(prefix + verb for prefix in ("", "a") for verb in _VERBS.split())
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
@@ -60,11 +43,6 @@ MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
 LOCAL_CALLS = frozenset(_TABLES["local_calls"].split()) | python_names("variable")
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
-STORED = "stored"  # tag of database content, which an attacker may have written
-STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
-STORED_NAMES = lazy(
-    r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
-)
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
     for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")

@@ -9,10 +9,8 @@ from pathlib import Path
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 from codeguard.index.on_disk import IndexOnDisk, differing, found_on_disk
 from codeguard.index.pipeline import Indexer
-from codeguard.index.retrieval_text import retrievable
 from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
 from codeguard.index.workspace import Workspace
-from codeguard.models import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +77,6 @@ def compared(workspace: Workspace, files: Sequence[IndexedFile]) -> list[Indexed
 def convictions_known(workspace: Workspace) -> bool:
     """Return whether the last run has recorded what it convicted: not if it was ended early or made repairs."""
     return workspace.convicted is not None
-
-
-def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
-    """Return the smallest chunk at a line of an indexed file, with its id.
-
-    Raises:
-        NothingToDoError: no such file in the index, or no chunk at that line.
-    """
-    root = Path(workspace.catalog.meta("root") or ".")
-    name = name_in_index(path.resolve(), root, workspace.indexed_paths)
-    chunks = workspace.catalog.chunks_of(name) or workspace.catalog.chunks_of(path.as_posix())
-    there = [
-        (chunk.span.end_byte - chunk.span.start_byte, id_, chunk)
-        for id_, chunk in chunks.items()
-        if chunk.start_line <= line <= chunk.end_line and retrievable(chunk)
-    ]
-    if not there:
-        raise NothingToDoError(
-            "no code to look for there" if chunks else "no such file in the index",
-            got=f"{path}:{line}",
-            hint="codeguard ls lists what is indexed",
-        )
-    _, id_, chunk = min(there, key=lambda item: item[:2])
-    return id_, chunk
 
 
 def changes(workspace: Workspace) -> Changes:

@@ -19,8 +19,6 @@ from codeguard.trust.state_files import FileLock, StateFolder
 
 WRITING = "index.lock"
 NEW, READY = "rebuild.new", f"{CATALOG}.ready"
-# What is made of the catalog, or earlier versions had beside it; texts that were deleted may still be in it.
-EARLIER = (CHROMA, "chroma.old", "chroma.ready", "manifest.unsigned.json", "perplexity.npz", "seed")
 WORKING = 10.0  # times as long as for an answer: a process that indexes much holds the lock for long
 WAIT_S = WORKING * 60.0
 
@@ -97,7 +95,8 @@ def finish_swap(state: Path) -> None:
 
 def _move(state: Path) -> None:
     try:
-        for name in (f"{CATALOG}-wal", f"{CATALOG}-shm", *EARLIER):
+        # In what Chroma has made of the catalog may still be texts that were deleted.
+        for name in (f"{CATALOG}-wal", f"{CATALOG}-shm", CHROMA):
             _clear(state / name)
         _clear(state / CATALOG)
         (state / READY).rename(state / CATALOG)

@@ -36,9 +36,19 @@ class Evaluation:
     dropped: tuple[Ranked, ...]
 
 
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a share of n draws (Wilson 1927); (0, 1) where n is 0."""
+    if n == 0:
+        return 0.0, 1.0
+    z2 = Z_95**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """A share with its 95 % Wilson score interval (Wilson 1927)."""
+    """A share with its 95 % score interval."""
 
     hits: int
     n: int
@@ -51,12 +61,7 @@ class Proportion:
     @property
     def interval(self) -> tuple[float, float]:
         """Lower and upper end of the 95 % interval; (0, 1) where n is 0."""
-        if self.n == 0:
-            return (0.0, 1.0)
-        p, n, z2 = self.share, self.n, Z_95**2
-        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-        half = Z_95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-        return (max(0.0, centre - half), min(1.0, centre + half))
+        return wilson(self.share, self.n)
 
     def __str__(self) -> str:
         low, high = self.interval

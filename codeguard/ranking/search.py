@@ -49,16 +49,15 @@ LEAST_SEARCHED = (
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A query with its vector, and the scores of its words, best first, for at most `depth` chunks.
+    """A query with its vector, None while the index has none, and the scores of its words, best first.
 
-    There is no vector while the index has none. The chunk with the id `without` is left out.
+    The scores are of at most `depth` chunks.
     """
 
     text: str
     vector: Vector | None
     scores: Mapping[str, float]
     depth: int
-    without: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +107,8 @@ class Searcher:
         *,
         defense: bool,
         under_way: bool = False,
-        without: str = "",
     ) -> list[Ranking]:
-        """Return the ranking of each query; the chunk of the id `without` is left out of it.
+        """Return the ranking of each query.
 
         While an index is `under_way` nothing is examined here that it will come to: what is not known yet is
         said of each result, and counts as no pass.
@@ -125,9 +123,7 @@ class Searcher:
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
         vectors = [None] * len(texts) if words_alone else self._workspace.embedding.embed(list(texts))
         return [
-            self._rank(
-                PreparedQuery(text, vector, self._scores(text, depth), depth, without), config, k, defense
-            )
+            self._rank(PreparedQuery(text, vector, self._scores(text, depth), depth), config, k, defense)
             for text, vector in zip(texts, vectors, strict=True)
         ]
 
@@ -249,7 +245,6 @@ class Searcher:
         known = self._workspace.catalog.chunks(distances)
         chunks = {id_: known[id_] for id_ in distances if id_ in known}
         self._check_store([hit.id for hit in hits], chunks, warnings)
-        chunks.pop(query.without, None)
         weight = self._weight(query)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codeguard.ranking.evaluation import Z_95, Proportion
+from codeguard.ranking.evaluation import Proportion, wilson
 from experiments.benchmark.readers import copies, follows_most
 
 POISON = "pq"
@@ -114,16 +114,6 @@ class Share:
             "clusters": self.clusters,
             "interval": [self.low, self.high],
         }
-
-
-def wilson(p: float, n: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a share of n draws (Wilson 1927); (0, 1) where n is 0."""
-    if not n:
-        return 0.0, 1.0
-    z2 = Z_95**2
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z_95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def share(rows: Iterable[Row], wanted: Callable[[Row], bool], seed: int = 0) -> Share:

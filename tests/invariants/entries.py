@@ -136,7 +136,7 @@ ENTRIES = [
     *_each("/search", group="serve", family="web", leaves_out=dict.fromkeys(JUDGED, SAME_ANSWER)),
     *_each("/", group="serve", family="web", leaves_out=LISTS | {"stale": "counts files"}),
     *_each("/style.css", group="serve", family="web", leaves_out=NO_ANSWER),
-    *_each("CodeGuard.query", "CodeGuard.query_many", "CodeGuard.related", group="Python", family="api"),
+    *_each("CodeGuard.query", "CodeGuard.query_many", group="Python", family="api"),
     *_each("DefenseEvaluator.fetch", group="Python", family="api"),
     *_each("CodeGuard.audit", group="Python", family="api", leaves_out=FILES_ONLY),
     *_each("BehaviorChecker.check", "BehaviorChecker.check_many", "BehaviorChecker.check_code", group="Python",

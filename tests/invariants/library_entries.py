@@ -93,7 +93,6 @@ def api(guard: CodeGuard) -> dict[str, Shown]:
     found = {
         "CodeGuard.query": of_ranking(guard.query(QUERY, K)),
         "CodeGuard.query_many": of_ranking(guard.query_many([QUERY], K)[0]),
-        "CodeGuard.related": of_ranking(guard.related(TRUSTED, 1, K)),
         "CodeGuard.audit": of_audit(guard.audit(["theirs"])),
     }
     files = [chunk_file(path, text.encode()) for path, text in documents().items() if path.endswith(".py")]

@@ -24,7 +24,6 @@ from codeguard.ranking.signals.base import Check, Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
-EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
 COMPARED = frozenset({Verdict.PASS, Verdict.DIFFERS})
@@ -45,22 +44,7 @@ class BehaviorSignal:
     summary: ClassVar[str] = "sandboxed tests against specs and trusted references"
     moment: ClassVar[Moment] = Moment.INDEX
     needs: ClassVar[frozenset[str]] = frozenset({"behavior"})
-    rules: ClassVar[tuple[Rule, ...]] = (
-        _RULES["pass"],
-        _RULES["differs"],
-        _RULES["fail"],
-        _RULES["diverges"],
-        _RULES["violation"],
-        _RULES["lookalike"],
-        _RULES["replaced"],
-        _RULES["unshown"],
-        _RULES["reach"],
-        _RULES["company"],
-        _RULES["timeout"],
-        _RULES["memory"],
-        _RULES["crash"],
-        _RULES["untested"],
-    )
+    rules: ClassVar[tuple[Rule, ...]] = tuple(_RULES.values())
 
     def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield one piece of evidence for a function of unknown origin."""
@@ -74,8 +58,8 @@ class BehaviorSignal:
         if report.not_yet or report.spent:
             yield _unchecked(report, subject, context)
             return
-        penalty, convicts = self._penalty(report, subject.trust, context)
-        rule = self._rule(report)
+        rule, row = _rows_of(report)
+        penalty, convicts = _penalty(report, subject.trust, context.weights[f"behavior.{row}"])
         yield from self._reach(report, subject, context)
         yield Evidence(
             signal=self.name,
@@ -111,7 +95,7 @@ class BehaviorSignal:
             if sibling.kind in FUNCTIONS
         ]
         convicted = [
-            (sibling, self._rule(report).confidence)
+            (sibling, _rows_of(report)[0].confidence)
             for sibling, report in reports
             if report.verdict in CONVICTING
             and accepted.of(sibling.sha256) is None
@@ -150,29 +134,29 @@ class BehaviorSignal:
             span=subject.chunk.span,
         )
 
-    def _rule(self, report: CheckReport) -> Rule:
-        by_id = {rule.id: rule for rule in self.rules}
-        if report.replaced:
-            return by_id["replaced"]
-        if report.verdict in UNSHOWN and report.claims:
-            return by_id["lookalike" if report.refuted else "unshown"]
-        return by_id.get(report.verdict.value, by_id["untested"])
 
-    def _penalty(self, report: CheckReport, trust: Trust, context: SignalContext) -> tuple[float, bool]:
-        verdict = report.verdict
-        if verdict in UNSHOWN and report.claims:
-            rule = "lookalike" if report.refuted else "unshown"
-            return (0.0 if trust is Trust.COPY else context.weights[f"behavior.{rule}"]), False
-        weight = context.weights[f"behavior.{self._rule(report).id}"]
-        if verdict is Verdict.PASS:
-            earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
-            return (weight if earns_bonus else 0.0), False
-        if verdict is Verdict.DIVERGES:
-            least = weight * LEAST_DIVERGENCE / 3.0
-            return least + (weight - least) * min(1.0, max(0.0, report.share)), True
-        if verdict in CONVICTING:
-            return weight, True
-        return (weight if verdict in EXHAUSTING or verdict is Verdict.DIFFERS else 0.0), False
+def _rows_of(report: CheckReport) -> tuple[Rule, str]:
+    """Return the rule of a report, and its row in the table of weights."""
+    if report.verdict in UNSHOWN and report.claims:
+        row = "lookalike" if report.refuted else "unshown"
+        # What another definition replaces in its own file is one way of not being what it seems.
+        return _RULES["replaced" if report.replaced else row], row
+    row = report.verdict.value if report.verdict.value in _RULES else "untested"
+    return _RULES[row], row
+
+
+def _penalty(report: CheckReport, trust: Trust, weight: float) -> tuple[float, bool]:
+    """Return the penalty of a report at the weight of its row, and whether it convicts."""
+    verdict = report.verdict
+    if verdict in UNSHOWN:
+        return (0.0 if trust is Trust.COPY else weight), False
+    if verdict is Verdict.PASS:
+        earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
+        return (weight if earns_bonus else 0.0), False
+    if verdict is Verdict.DIVERGES:
+        least = weight * LEAST_DIVERGENCE / 3.0
+        return least + (weight - least) * min(1.0, max(0.0, report.share)), True
+    return weight, verdict in CONVICTING
 
 
 def _surrounds(chunk: Chunk, function: Chunk) -> bool:

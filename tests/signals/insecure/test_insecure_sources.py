@@ -7,18 +7,7 @@ from test_insecure_pairs import serious
 
 from codeguard.flow.values import Origin, Reach
 
-OPENAI = "from openai import OpenAI\nclient = OpenAI()\n"
 PAIRS = {
-    "the answer of a language model": (
-        OPENAI
-        + "def f(text):\n    answer = client.responses.create(model='m', input=text)\n    exec(answer.output_text)\n",
-        OPENAI
-        + "def f(text):\n    answer = client.responses.create(model='m', input=text)\n    return answer.output_text\n",
-    ),
-    "a client that is given": (
-        "def f(llm, text, db):\n    db.execute(llm.invoke(text).content)\n",
-        "def f(llm, text, db):\n    db.execute('SELECT ?', (llm.invoke(text).content,))\n",
-    ),
     "one part is checked, another is used": (
         "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if verb == 'GET':\n"
         "        open('/srv/' + name)\n",

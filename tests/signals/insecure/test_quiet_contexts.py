@@ -81,7 +81,7 @@ def page():
 COMMAND = """from pathlib import Path
 
 
-@{}.command()
+@{}
 def show(path: Path):
     return path.read_text()
 """
@@ -110,7 +110,7 @@ def page():
 """
 CASES = [
     ("styled-name", "a.py", "\U0001d41e\U0001d42f\U0001d41a\U0001d425 = 1\n", "more_ = 1\n\u2026\n"),
-    ("path-traversal", "a.py", COMMAND.format("bot"), COMMAND.format("discussions_cli")),
+    ("path-traversal", "a.py", COMMAND.format("app.get('/x')"), COMMAND.format("discussions_cli.command()")),
     (
         "unescaped-markup",
         "a.py",

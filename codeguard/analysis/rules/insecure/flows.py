@@ -10,7 +10,7 @@ A row has
 - `use`, what a value has to be cleaned for (`codeguard.flow.values.Use`); with `built`, a parameter counts only as part
   of a text that is put together here;
 - `from`, which origins count and how severe they are, if it is not the rule's `from`: `remote`, `local`, `caller`,
-  `plain` for a parameter that is handed on as it is, or the tag of an origin, such as `stored`;
+  `plain` for a parameter that is handed on as it is, or the tag of an origin, such as `answer`;
 - `but`, patterns of the same call that are harmless, and `low` those that are usual unless the value is remote;
   `unless`, patterns that make it harmless anywhere in the function; `of`, libraries of which the file imports one.
 """
@@ -36,6 +36,7 @@ from codeguard.analysis.rules.insecure.patterns import (
 from codeguard.corpus.patterns import lazy
 from codeguard.flow.effects import python_names
 from codeguard.flow.sinks import LanguagePattern, Sink, SinkHit, SinkIndex, StoredValue
+from codeguard.flow.tables import ANSWER
 from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Confidence, Severity
 
@@ -49,7 +50,6 @@ _CONTROLS = {
     Reach.LOCAL: "a value from outside the program",
     Reach.CALLER: "the parameter",
 }
-_TAGGED = {"stored": "what {} found", "answer": "the answer of {}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ class FlowRow:
         )
         if usual or (origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what)):
             severity, confidence = min(severity, Severity.LOW), Confidence.LOW
-        usually = f"{_CONTROLS.get(origin.reach, 'a value')} {{}}"
-        reason = f"{_TAGGED.get(origin.tag, usually).format(origin.what)} {_where(view, node)}"
+        given = "the answer of" if origin.tag == ANSWER else _CONTROLS.get(origin.reach, "a value")
+        reason = f"{given} {origin.what} {_where(view, node)}"
         sure = view.flow.source(value, self.use, believing=True, tags=tags)
         if sure is None or sure.reach < origin.reach:
             severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
