@@ -26,7 +26,7 @@ from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.on_disk import found_on_disk, is_indexed
-from codeguard.index.report import IndexReport, Progress, WithheldLines
+from codeguard.index.report import IndexReport, Progress, Trend, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.store.base import row_of
@@ -200,6 +200,7 @@ class Indexer:
         self._workspace.refuse_embedding()
         with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
+            earlier = self._workspace.convicted
             before, self._workspace.convicted = self._trusted(), None
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
@@ -238,7 +239,10 @@ class Indexer:
             not_written=installed,
             seconds=time.monotonic() - start,
         )
+        if earlier is not None and not report.nothing_changed:
+            report = replace(report, trend=Trend.between(earlier, report.convicted))
         self._workspace.convicted = report.convicted
+        self._workspace.trend = report.trend or self._workspace.trend
         return report
 
     def _secrets_made(self) -> str:

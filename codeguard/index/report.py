@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Skipped, SpecCoverage
@@ -23,6 +24,21 @@ class Suspect:
     verdict: str
     reason: str
     accepted: str = ""  # who overruled it, when and why
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What the last run that changed something did to the convictions: functions as "path symbol"."""
+
+    newly: tuple[str, ...]
+    no_longer: tuple[str, ...]
+
+    @classmethod
+    def between(cls, before: Iterable[Mapping[str, Any]], now: Iterable[Suspect]) -> Trend:
+        """Return what differs between the convictions of two runs, the earlier one's as plain values."""
+        old = dict.fromkeys(f"{item['path']} {item['symbol']}" for item in before if not item["accepted"])
+        new = dict.fromkeys(f"{item.path} {item.symbol}" for item in now if not item.accepted)
+        return cls(tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +81,5 @@ class IndexReport:
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
     budget: BudgetReport | None = None
     nothing_changed: bool = False
+    trend: Trend | None = None  # None if no earlier run ended
     not_written: tuple[Skipped, ...] = ()  # below trusted paths, not trusted because a tool installed it

@@ -54,7 +54,7 @@ from codeguard.workers.processes import default_workers
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
     from codeguard.index.embedding import Embedding
-    from codeguard.index.report import Suspect
+    from codeguard.index.report import Suspect, Trend
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors
     from codeguard.sandbox.given import Texts
@@ -74,7 +74,7 @@ class Stage(StrEnum):
 
 # Values and settings of the catalog.
 UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity", "trained_on"
-LAST_RUN = "last run"
+LAST_RUN, TREND = "last run", "trend"
 PLACE = "place"  # a setting of the catalog: where the state directory is
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 
@@ -389,6 +389,19 @@ class Workspace:
         kept = None if found is None else [asdict(item) for item in found]
         if kept != self.convicted:
             self.catalog.put_analyses({LAST_RUN: {"convicted": kept}})
+
+    @property
+    def trend(self) -> Trend | None:
+        """What the last run that changed something did to the convictions; None if there was one run alone."""
+        from codeguard.index.report import Trend
+
+        kept = self.catalog.analysis(TREND)
+        return Trend(*(tuple(kept[name]) for name in ("newly", "no_longer"))) if kept else None
+
+    @trend.setter
+    def trend(self, found: Trend | None) -> None:
+        if found is not None and found != self.trend:
+            self.catalog.put_analyses({TREND: asdict(found)})
 
     def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
         try:

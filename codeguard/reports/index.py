@@ -8,7 +8,7 @@ from typing import Any
 
 from codeguard.config import below_level
 from codeguard.escaping import escaped
-from codeguard.index.report import FALSE_CLAIM, IndexReport, Suspect
+from codeguard.index.report import FALSE_CLAIM, IndexReport, Suspect, Trend
 from codeguard.models import SpecCoverage, Verdict
 from codeguard.reports.styled import by_reason, counted, some_of
 
@@ -47,6 +47,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         *_missing(report.coverage),
         _behavior(report),
         *([f"sandbox: {report.budget}"] if report.budget else []),
+        *trend_lines(report.trend),
     ]
     if report.trusted_before:
         lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
@@ -79,6 +80,18 @@ def index_text(report: IndexReport, required_level: str) -> str:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)
     return "\n".join(lines)
+
+
+def trend_lines(trend: Trend | None) -> list[str]:
+    """Return which functions the last run convicted newly, and which no longer, a line each."""
+    if trend is None:
+        return []
+    named = {"newly convicted": trend.newly, "no longer convicted": trend.no_longer}
+    return [
+        f"{words} since the run before: {counted(len(found), 'function')}: {some_of(found)}"
+        for words, found in named.items()
+        if found
+    ]
 
 
 def _nothing_changed(report: IndexReport) -> str:

@@ -24,6 +24,7 @@ from markupsafe import escape
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import CodeguardError
+from codeguard.index.report import Trend
 from codeguard.integrations.web.application import MOST_WAITING, Application
 from codeguard.integrations.web.gate import Gate
 from codeguard.integrations.web.server import bound, serve
@@ -226,6 +227,25 @@ def test_the_map_knows_what_is_what(client: Client) -> None:
     story = re.search(r"5 files: [^<]*", page)
     assert story is not None
     assert story[0] == "5 files: 1 chunk would do harm, 1 proven wrong; 1 file is your own."
+
+
+def test_the_map_names_what_the_last_run_convicted_newly_and_what_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("ours/m.py", "theirs/wrong.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(FILES[name])
+    paths = [tmp_path / "ours", tmp_path / "theirs"]
+    with CodeGuard.open(settings=settings_of(tmp_path), trust=[tmp_path / "ours"]) as guard:
+        assert guard.index(paths).trend is None
+        (tmp_path / "theirs/wrong.py").write_text(GOOD)
+        (tmp_path / "theirs/new.py").write_text(FILES["theirs/wrong.py"])
+        assert guard.index(paths).trend == Trend(("theirs/new.py add",), ("theirs/wrong.py add",))
+        assert guard.index(paths).nothing_changed
+        page = Client(guard)("/").text
+    assert "newly convicted since the run before: 1 function: theirs/new.py add" in page
+    assert "no longer convicted since the run before: 1 function: theirs/wrong.py add" in page
 
 
 def test_a_file_shows_the_code_beside_its_twin(client: Client) -> None:

@@ -58,7 +58,7 @@ class Site:
             "checked in": f"sandbox {workspace.level}" if workspace.level else "no sandbox",
         }
         overview = inventory.overview(READING_S)
-        return overview_page(overview, facts, self.frame(), _warnings(workspace))
+        return overview_page(overview, facts, self.frame(), _warnings(workspace), workspace.trend)
 
     def findings(self, asked: Mapping[str, str]) -> FinishedPage:
         """Return the findings."""

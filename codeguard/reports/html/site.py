@@ -18,11 +18,13 @@ from typing import Any, ClassVar
 from markupsafe import Markup
 
 from codeguard.escaping import FinishedPage
+from codeguard.index.report import Trend
 from codeguard.models import Trust
 from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview, standing
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import Page, code_block, hidden, page_of, style_sheet
 from codeguard.reports.html.ranking import against, beside_twin, css_class, labels
+from codeguard.reports.index import trend_lines
 from codeguard.reports.ranking import ORIGIN, why
 from codeguard.reports.styled import counted, level_line
 
@@ -104,8 +106,9 @@ def overview_page(
     facts: Mapping[str, str],
     frame: PageFrame,
     warnings: Sequence[str],
+    trend: Trend | None = None,
 ) -> FinishedPage:
-    """Return the map: every file as a cell, by folder, colored by what is known."""
+    """Return the map: every file as a cell, by folder, colored by what is known; above it what the last run changed."""
     files = overview.files
     shown = files[:MOST_CELLS]
     by_folder = groupby(shown, key=lambda item: item.path.rpartition("/")[0])
@@ -122,6 +125,7 @@ def overview_page(
         page,
         "map.html",
         replace(frame, address="/"),
+        trend=trend_lines(trend),
         folders=[(name, sorted(found, key=_urgency)) for name, found in by_folder],
         left=len(files) - len(shown),
         kinds=_kinds,
