@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, rules_of, signal_of
+from codeguard.analysis.rules.base import DetectorContext, Match, rules_of, signal_of
 from codeguard.analysis.rules.injection.features import tokens_of
 from codeguard.analysis.rules.injection.model import (
     NOTHING,
@@ -226,7 +226,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         end,
         reason(text, masks),
         confidence=Confidence.HIGH if sure else None,
-        measurements={"score": round(score, 2), **({LESS_SURE: True} if rule is LIKELY else {})},
+        measurements={"score": round(score, 2)},
     )
 
 
