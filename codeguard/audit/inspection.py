@@ -22,10 +22,9 @@ from codeguard.analysis.observations import (
     observe_match,
 )
 from codeguard.analysis.rules import Match, Rule
-from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
+from codeguard.analysis.rules.base import IMPORTED, IN_TEST
 from codeguard.audit.findings import Finding
 from codeguard.audit.rules import OWN_RULES
-from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CorpusError
 from codeguard.index.file_tasks import chunked
 from codeguard.index.observation_tasks import ExaminationRequest, examine_files
@@ -108,22 +107,19 @@ def findings_of(file: SourceFile, observations: Sequence[Observation]) -> list[F
 
 def finding_of(file: SourceFile, item: Observation) -> Finding:
     """Return an observation as a finding."""
-    measured = dict(item.measurements)
-    if item.signal in ("agent", "injection") and agent_file_kind(file.path):
-        measured.pop(LESS_SURE, None)  # an assistant obeys it, whatever it looks like
     chunk = file.chunks[item.chunk] if 0 <= item.chunk < len(file.chunks) else None
     return Finding(
         rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
         path=file.path,
         place=item.place,
-        severity=min(item.severity, Severity.LOW) if measured.get(IN_TEST) else item.severity,
+        severity=min(item.severity, Severity.LOW) if item.measurements.get(IN_TEST) else item.severity,
         confidence=item.confidence,
         reason=item.reason,
         digest=file.sha256 if chunk is None else chunk.sha256,
         symbol="" if chunk is None else chunk.symbol,
         snippet=item.snippet,
         text_digest=item.text_digest,
-        measurements=measured,
+        measurements=item.measurements,
     )
 
 

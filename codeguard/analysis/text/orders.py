@@ -16,19 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.text.segments import Segment, SegmentKind
+from codeguard.analysis.text.segments import Segment
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 SHORTEST = 16  # characters of a text that may be an instruction
 LONGEST = 6_000  # characters of a paragraph to examine
-MOST_LABELS = 20  # of a text
-_LABEL = lazy(
-    r"^\W{0,6}(?:to-?do|action (?:item|required)|next step|task|reminder|follow-?up|instruction|user|human|assistant"
-    r"|(?:system|admin|developer|operator)(?:[ _-]?(?:message|prompt|note|override|update|alert|notice))?"
-    r"|note to self)s?\b",
-    re.IGNORECASE | re.MULTILINE,
-)
 _SHOWN = 120
 _WINDOW, _OVERLAP = 700, 300  # characters
 _BEFORE = 70  # characters in which an instruction is revoked
@@ -44,10 +37,7 @@ class Order:
     needs: Sequence[str]  # every text that matches contains one of these, in lower case
     also: Sequence[str] = ()  # and one of these
     severity: Severity | None = None
-    prose: bool = False  # only in prose, not in code comments
-    code: bool = False  # only in comments and docstrings, not in prose
     negated: bool = False  # the pattern itself contains the negation
-    begins: bool = False  # in code only at the start of a clause: "you may pass credentials" describes
     foreign: bool = False  # only in texts with words of another language than English
 
 
@@ -97,20 +87,12 @@ _TAKEN_BACK = lazy(
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
-def orders_in(table: Sequence[Order], segment: Segment) -> Iterator[Match]:
-    """Yield the instructions in a paragraph, comment or docstring, each rule once, with their words as the reason."""
-    if len(segment.text) >= SHORTEST:
+def orders_in(table: Sequence[Order], paragraph: Segment) -> Iterator[Match]:
+    """Yield the instructions in a paragraph, each rule once, with their words as the reason."""
+    if len(paragraph.text) >= SHORTEST:
         said: set[str] = set()
-        for line in _lines(segment.text[:LONGEST]):
-            yield from _in_line(table, line, segment, said)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yield a text as one line, in parts, and separately the text after a label at the start of a line."""
-    yield from _windows(" ".join(text.split()))
-    for label in islice(_LABEL.finditer(text), MOST_LABELS):
-        if text[: label.start()].strip():
-            yield " ".join(text[label.start() : label.start() + _WINDOW].split())
+        for window in _windows(" ".join(paragraph.text[:LONGEST].split())):
+            yield from _in_window(table, window, paragraph, said)
 
 
 def _windows(line: str) -> Iterator[str]:
@@ -133,19 +115,11 @@ def may_speak(text: str) -> bool:
     return _SPEAKS.search(text) is not None
 
 
-_BEGINS = lazy(
-    r"(?:\A|[.!?:;,>\u2014\])*#-]\s*|\b(?:and|then|please|must|should|shall|always|now|first|also|just|you)\s)[\W_]*\Z",
-    re.IGNORECASE,
-)
-_THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
-
-
-def _in_line(table: Sequence[Order], line: str, segment: Segment, said: set[str]) -> Iterator[Match]:
-    prose = segment.kind is SegmentKind.PROSE
+def _in_window(table: Sequence[Order], line: str, paragraph: Segment, said: set[str]) -> Iterator[Match]:
     foreign = len(list(islice(_FOREIGN.finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
     low = line.lower()
     for order in table:
-        if order.rule in said or (order.code if prose else order.prose) or (order.foreign and not foreign):
+        if order.rule in said or (order.foreign and not foreign):
             continue
         if not any(word in low for word in order.needs):
             continue
@@ -154,19 +128,15 @@ def _in_line(table: Sequence[Order], line: str, segment: Segment, said: set[str]
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
             taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
-            # `Opens …` in a comment or docstring describes the code.
-            described = not prose and _THIRD_PERSON.match(found.group()) is not None
-            inside = order.begins and not prose and _BEGINS.search(before) is None
-            quoted = _quoted(before, line, found.end())
-            if not taken_back and not described and not inside and not quoted:
+            if not taken_back and not _quoted(before, line, found.end()):
                 said.add(order.rule)
                 words = found.group()
                 # Its first words show where it stands in the text, which is several lines.
-                at = re.search(r"\s+".join(map(re.escape, words.split()[:3])), segment.text)
-                start = segment.start + (at.start() if at else 0)
+                at = re.search(r"\s+".join(map(re.escape, words.split()[:3])), paragraph.text)
+                start = paragraph.start + (at.start() if at else 0)
                 shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
                 reason = f"{order.what}: “{shown}”"
-                yield Match(order.rule, start, min(segment.end, start + 80), reason, order.severity)
+                yield Match(order.rule, start, min(paragraph.end, start + 80), reason, order.severity)
                 break
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from codeguard.analysis import Reading, Segment, SegmentKind
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
@@ -22,21 +22,7 @@ from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
-_READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 _TABLE = Path(__file__).with_name("orders.toml")
-_ABOUT = lazy(
-    r"\b(?:users?|assistants?|agents?|ai|llms?|secrets?|credentials?|passwords?|tokens?|keys|phrases?"
-    r"|environment|instructions?|guidelines?"
-    r"|restrictions?|approv\w*|polic(?:y|ies)|rules|suggestions|conversation|transcript|skills?)\b|\.ssh"
-    r"|\.env\b|\.aws|!\[|[^\x00-\x7f]{3}",
-    re.IGNORECASE,
-)
-# Addressees, and things of theirs, in instructions meant for a model.
-_MODEL = lazy(
-    r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|cursor|(?:language )?models?|bots?|answers?"
-    r"|repl(?:y|ies)|responses?|respond|suggest\w{0,5}|complet(?:e|ions?)|generat(?:e|ed|ing)|conversations?|instructions?|prompts?)\b",
-    re.IGNORECASE,
-)
 # What a person may be told to do to harm themselves; the other rules are about what an agent does.
 _OF_PEOPLE = frozenset({"runs-download"})
 
@@ -51,27 +37,15 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
         prose and not guides and reading.language != "markdown" and not names_an_assistant(reading.text)
     )
     for segment in reading.segments:
-        if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
+        if segment.kind is not SegmentKind.PROSE:
+            continue  # comments describe what their code does; who orders something of a model there names it
+        if guides or instructs(segment.text):
             yield Match("instructions", segment.start, segment.end, "instructs an assistant")
-        if segment.kind in _READ:
-            for match in apart("orders", _orders, segment):
-                low = for_people and match.rule not in _OF_PEOPLE
-                yield replace(match, severity=Severity.LOW) if low else match
-
-
-def _orders(segment: Segment) -> Iterator[Match]:
-    """Yield the harmful instructions in a paragraph, comment or docstring, each rule once."""
-    prose = segment.kind is SegmentKind.PROSE
-    if not prose and _ABOUT.search(segment.text) is None:
-        return  # a code comment that names neither an addressee nor a prohibition
-    for match in orders_in(read_orders(_TABLE), segment):
-        if prose and match.severity is None:
-            match = replace(match, confidence=Confidence.HIGH)  # written for all readers
-        elif not prose and _MODEL.search(segment.text) is None:
-            match = replace(
-                match, severity=Severity.LOW
-            )  # comments describe code that hides or sends something
-        yield match
+        for match in apart("orders", orders_in, read_orders(_TABLE), segment):
+            if match.severity is None:
+                match = replace(match, confidence=Confidence.HIGH)  # written for all readers
+            low = for_people and match.rule not in _OF_PEOPLE
+            yield replace(match, severity=Severity.LOW) if low else match
 
 
 _KNOWN = lazy(

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, rules_of, signal_of
-from codeguard.analysis.rules.injection.features import concepts_in, tokens_of
-from codeguard.analysis.rules.injection.model import NOTHING, by_chance, load_model, may_order
-from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
+from codeguard.analysis.rules.base import DetectorContext, Match, rules_of, signal_of
+from codeguard.analysis.rules.injection.features import tokens_of
+from codeguard.analysis.rules.injection.model import (
+    NOTHING,
+    PHRASES,
+    asks,
+    by_chance,
+    is_plain_order,
+    load_model,
+    may_order,
+    named_in,
+)
+from codeguard.analysis.text.orders import may_speak
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence
@@ -133,51 +141,13 @@ _EXCERPT = 120
 # They only draw attention, and the model has seen few texts that have them.
 _PICTURES = lazy("[\U0001f000-\U0001faff\u2600-\u27bf]+")
 _ADDRESSES = lazy(r"https?://[^\s'\"<>]{1,2000}")
-_PHRASES = (
-    (("addressee",), "addresses an assistant"),
-    (("you", "machine"), "addresses a tool"),
-    (("override", "instruction"), "overrides its instructions"),
-    (("override", "prior"), "overrides what came before"),
-    (("disable", "safety"), "tells it to drop a check"),
-    (("leak", "sensitive"), "tells it to give away secrets"),
-    (("never", "tell", "person"), "tells it to keep silent"),
-    (("secrecy",), "asks for secrecy"),
-    (("recommend", "artifact"), "tells it what to recommend"),
-    (("always", "insert"), "tells it what to write"),
-    (("when", "person"), "waits for a request"),
-    (("authority",), "claims authority"),
-    (("role",), "gives it another role"),
-)
 _MOST_REASONS = 3
-
-
-_ADDRESSED = (frozenset({"addressee"}), frozenset({"you", "machine"}))
-_ASKED = tuple(
-    frozenset(concepts)
-    for concepts, _ in _PHRASES
-    if frozenset(concepts) not in (*_ADDRESSED, frozenset({"authority"}), frozenset({"role"}))
-)
-
-
-def is_plain_order(text: str) -> bool:
-    """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
-    named = _named(text)
-    return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
-
-
-def _asks(text: str) -> bool:
-    """Return whether a text addresses a model, or requests what is typical of prompts."""
-    return any(map(_named(text).issuperset, (*_ADDRESSED, *_ASKED)))
-
-
-def _named(text: str) -> set[str]:
-    return set[str]().union(*map(concepts_in, tokens_of(text)))
 
 
 def reason(text: str, masks: tuple[str, ...]) -> str:
     """Return a description of the text with an excerpt; `masks` are the ways in which it was hidden."""
-    named = _named(text)
-    phrases = [phrase for concepts, phrase in _PHRASES if named.issuperset(concepts)][:_MOST_REASONS]
+    named = named_in(text)
+    phrases = [phrase for concepts, phrase in PHRASES if named.issuperset(concepts)][:_MOST_REASONS]
     what = ", ".join(phrases) or "reads like an order to a model"
     hidden = f"hidden by {', '.join(dict.fromkeys(masks))}, " if masks else ""
     excerpt = " ".join(text.split())
@@ -190,9 +160,6 @@ INSTRUCTION = _RULES["instruction"]
 LIKELY = _RULES["likely-instruction"]
 POSSIBLE = _RULES["possible-instruction"]
 HIDDEN = _RULES["hidden-instruction"]
-_UNSURE = (LIKELY.id, POSSIBLE.id)  # not reported for a text with a recognised instruction
-_FORMS_TABLE = Path(__file__).with_name("forms.toml")
-_READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 # Programs that use models contain prompts, and their docstrings mention models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
 _REVEALED = 0.5  # margin by which hidden text has to exceed the score of the visible text
@@ -203,16 +170,11 @@ _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
     """Yield at most one match for each comment, string or name."""
     found, reported = 0, set[int]()
-    forms = read_orders(_FORMS_TABLE)
     for segment in texts(reading):
-        unread = reading.unread
-        known = segment.kind in _READ_FOR_FORMS
-        formed = list(unread.apart("orders by their form", orders_in, forms, segment)) if known else []
-        yield from formed
         match = None
-        with unread.alone("orders by the model"):
+        with reading.unread.alone("orders by the model"):
             match = _judge(reading, segment)
-        if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
+        if match is not None and match.start not in reported:
             reported.add(match.start)  # a string is also part of its run of strings
             yield match
             found += 1
@@ -242,7 +204,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     limits = load_model().limits
     # Percent escapes run the words together, and the model reads them all the same.
     margin = _REVEALED if " " in plain[1] else 0.0
-    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin) and _asks(hidden[1])
+    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin) and asks(hidden[1])
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     score, text, masks = hidden if secret else plain
@@ -264,7 +226,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         end,
         reason(text, masks),
         confidence=Confidence.HIGH if sure else None,
-        measurements={"score": round(score, 2), **({LESS_SURE: True} if rule is LIKELY else {})},
+        measurements={"score": round(score, 2)},
     )
 
 
@@ -304,7 +266,7 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
 def _is_for_models(text: str) -> bool:
     """Return whether prose instructs a model, not its human readers; the `agent` signal examines what it asks."""
     said = _without_examples(text)
-    return is_plain_order(said) or {"override", "instruction"} <= _named(said)
+    return is_plain_order(said) or {"override", "instruction"} <= named_in(said)
 
 
 _QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")

@@ -1,11 +1,10 @@
-"""The linear model for instructions, and combinations of concepts that always are instructions."""
+"""The linear model for instructions, and combinations of concepts that tell to whom a text speaks and what it asks."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,38 +58,49 @@ def is_template(text: str) -> bool:
     return ("<" in text or "[" in text) and _TEMPLATE.search(text.lower()) is not None
 
 
-# A model is addressed near the start: "note to AI assistants:", "an alle KI-Werkzeuge:".
-_CALL = lazy(
-    r"^.{0,40}?(?:\b(?:ai|llm|gpt|copilot|chatgpt|claude|gemini|assistant"
-    r"|(?:code|coding|language|ai)[ -](?:assistant|model|agent|generator|tool))s?\b"
-    r"|\bki-|sprachmodell|assistent|asistente|\bia\b|modèle|modelo de lenguaje|ассистент|нейросет|языков"
-    r"|助手|大模型|语言模型|智能体|人工智能|アシスタント|어시스턴트|المساعد).{0,40}?[:,：，]",
-    re.IGNORECASE,
+PHRASES = (
+    (("addressee",), "addresses an assistant"),
+    (("you", "machine"), "addresses a tool"),
+    (("override", "instruction"), "overrides its instructions"),
+    (("override", "prior"), "overrides what came before"),
+    (("disable", "safety"), "tells it to drop a check"),
+    (("leak", "sensitive"), "tells it to give away secrets"),
+    (("never", "tell", "person"), "tells it to keep silent"),
+    (("secrecy",), "asks for secrecy"),
+    (("recommend", "artifact"), "tells it what to recommend"),
+    (("always", "insert"), "tells it what to write"),
+    (("when", "person"), "waits for a request"),
+    (("authority",), "claims authority"),
+    (("role",), "gives it another role"),
 )
-_DIRECTIVES = frozenset(
-    {"c:override", "c:recommend", "c:insert", "c:disable", "c:leak", "c:role", "c:never", "c:always"}
+_NAMED = (frozenset({"addressee"}), frozenset({"you", "machine"}))
+# Nobody but a model has earlier instructions to replace.
+_ADDRESSED = (*_NAMED, frozenset({"override", "prior", "instruction"}))
+_ASKED = tuple(
+    frozenset(concepts)
+    for concepts, _ in PHRASES
+    if frozenset(concepts) not in (*_NAMED, frozenset({"authority"}), frozenset({"role"}))
 )
-_ORDERS = frozenset({"c:recommend", "c:insert", "c:disable", "c:leak", "c:always", "c:answer", "c:role"})
 
 
-def is_order(text: str, found: set[str]) -> bool:
-    """Return whether the features of a text are those of an open instruction to a model.
+def named_in(text: str) -> set[str]:
+    """Return the concepts in a text."""
+    return set[str]().union(*map(concepts_in, tokens_of(text)))
 
-    It names an assistant and directs it, replaces earlier instructions, has markers of a chat
-    template, or forbids informing the user.
-    """
-    if ("m:self" in found or _CALL.search(text)) and "c:addressee" in found and len(found & _DIRECTIVES) >= 2:
-        return True
-    if {"c:override", "c:prior", "c:instruction"} <= found and "p:override>instruction" in found:
-        return bool(found & _ORDERS) and ("s:override" in found or "c:addressee" in found)
-    if "m:chat" in found and len(found & _DIRECTIVES) >= 2:
-        return True
-    quiet = "p:never>tell" in found and "p:tell>person" in found
-    return quiet and bool(found & {"c:secrecy", "c:insert", "c:leak", "c:disable"}) and "s:never" in found
+
+def is_plain_order(text: str) -> bool:
+    """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
+    named = named_in(text)
+    return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
+
+
+def asks(text: str) -> bool:
+    """Return whether a text addresses a model, or requests what is typical of prompts."""
+    return any(map(named_in(text).issuperset, (*_NAMED, *_ASKED)))
 
 
 FILE = "model.json"
-OPEN = 5.0  # distance below `weak` that is allowed for open instructions
+PLAIN = 5.0  # distance below `weak` that is allowed for plain orders
 STEP = 0.1  # step between two weights of the table
 NOTHING = float("-inf")
 
@@ -127,8 +137,8 @@ class OrderModel:
     def score(self, text: str, limits: Thresholds) -> float:
         """Return a text's score as an instruction to a model.
 
-        An open instruction (see `is_order`) counts as `sure` from `weak` on and as `clear` below it: honest
-        texts quote the shortest ones, so that the weights alone say little of them.
+        A plain order counts as `sure` from `weak` on and as `clear` below it: honest texts quote the shortest
+        ones, so that the weights alone say little of them.
         """
         tokens = tokens_of(text)
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
@@ -140,7 +150,7 @@ class OrderModel:
             return NOTHING
         found = text_features(text, tokens)
         score = self.bias + weighed(self.weights, STEP, found, grams(text))
-        if limits.weak - OPEN <= score < limits.sure and is_order(text, found):
+        if limits.weak - PLAIN <= score < limits.sure and is_plain_order(text):
             return limits.sure if score >= limits.weak else max(score, limits.clear)
         return score
 
