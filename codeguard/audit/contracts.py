@@ -11,7 +11,6 @@ from codeguard.behavior import SpecLibrary
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.specs.contract import Contract
-from codeguard.behavior.specs.files import RECORDED_NAME
 from codeguard.behavior.verdict.profiles import observe
 from codeguard.behavior.verdict.running import drive
 from codeguard.config import Settings, user_config_dir
@@ -25,17 +24,13 @@ from codeguard.trust.installation import kept_secret
 def contract_of(path: Path, symbol: str, settings: Settings) -> list[str]:
     """Return what a function (`function` or `Class.method`) of a file takes, promises and leaves open, as lines.
 
-    Specs recorded beside the file count. Below the required sandbox level nothing is run, and a line says so.
+    Below the required sandbox level nothing is run, and a line says so.
 
     Raises:
         CorpusError: the file cannot be read.
         NothingToDoError: there is no such function in it.
     """
-    recorded = path.with_name(RECORDED_NAME)
-    files = [item for item in (path, recorded) if item == path or item.is_file()]
-    library = SpecLibrary().with_trusted(
-        list(masked(chunk_file(item.as_posix(), read_named(item)) for item in files))
-    )
+    library = SpecLibrary().with_trusted(list(masked([chunk_file(path.as_posix(), read_named(path))])))
     found = {item.definition.qualified_name: item for item in library.references}
     if symbol not in found:
         raise NothingToDoError(

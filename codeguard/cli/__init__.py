@@ -35,7 +35,6 @@ COMMANDS: dict[str, str] = {
     "rm": "Take files out of the index.",
     "audit": "Look for what is wrong in code, without an index.",
     "check": "Run the behavior checker on a file.",
-    "learn": "Run your tests and keep calls as evidence of what functions do.",
     "trust": "Build, sign, verify and show manifests of trusted code.",
     "store": "Look after an index: show, verify, export it.",
     "text": "Defenses for text corpora.",

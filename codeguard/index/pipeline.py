@@ -27,7 +27,7 @@ from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport, Progress, Trend, WithheldLines
-from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
+from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.store.base import row_of
 from codeguard.index.swapping import discard_unfinished
@@ -285,8 +285,7 @@ class Indexer:
                 run.skipped.append(file)
                 self._count(run)
                 continue
-            if not holds_recorded_specs(file.path):  # it is read as specs, however it is cut
-                run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+            run.notes.extend(f"{file.path}: {note}" for note in file.notes)
             if any(PASSING in note for note in file.notes):
                 state = replace(state, stamp=TO_BE_READ_AGAIN)
             batch.append((file, state))

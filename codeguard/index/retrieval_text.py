@@ -9,18 +9,9 @@ from codeguard.models import Chunk
 _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 
 
-def holds_recorded_specs(path: str) -> bool:
-    """Return whether a file holds recorded specs, by its name."""
-    from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index must not import behavior
-
-    return path.rpartition("/")[2] == RECORDED_NAME
-
-
 def retrievable(chunk: Chunk) -> bool:
-    """Return whether a chunk may be a result: not withheld, no recorded specs, and at least one word."""
-    if chunk.withheld or holds_recorded_specs(chunk.path):
-        return False
-    return any(char.isalnum() for char in chunk.text)
+    """Return whether a chunk may be a result: not withheld, and at least one word."""
+    return not chunk.withheld and any(char.isalnum() for char in chunk.text)
 
 
 def retrieval_text(chunk: Chunk) -> str:

@@ -121,8 +121,6 @@ MISTAKES = [
     ("trust show nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
     ("trust sign ours/m.py --key theirs/x.py", 2, "envelope is not JSON", "codeguard trust build"),
     ("trust build empty", 3, "nothing to trust", "at least one"),
-    ("learn --store nosuch -- true", 2, "no trusted path", "give --trust PATH"),
-    ("learn --store nosuch true --trust src", 2, "no trusted path", "before the command"),
     ("--config nosuch.toml status", 2, "configuration file not found", "check --config"),
     ("--config key.toml status", 2, "unknown key 'colour'", "codeguard config show"),
     ("--config near.toml status", 2, "unknown key 'stor'", "expected one of store;"),

@@ -133,7 +133,7 @@ def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> N
 
 
 def test_processes_are_started_in_few_places_and_interpreters_in_one() -> None:
-    """The others start git and, for `learn`, the user's own command."""
+    """The others start git."""
     start = re.compile(
         r"subprocess\.(?:run|Popen|call|check_\w+|get\w+)|os\.(?:exec[lv]\w*|spawn\w+|posix_spawn\w*|system|popen)"
         r"|asyncio\.create_subprocess_\w+|pty\.spawn"
@@ -148,7 +148,6 @@ def test_processes_are_started_in_few_places_and_interpreters_in_one() -> None:
         "interpreter.py",
         "corpus/git.py",
         "corpus/git_objects.py",
-        "behavior/learning/recording.py",
     }
 
 

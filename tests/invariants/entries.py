@@ -164,7 +164,6 @@ ENTRIES = [
            family="llamaindex"),
     # From here on the tree or its index changes.
     _command("index", _INDEX, reads="index", leaves_out={"stale": RENEWS}, changes=True),
-    _command("learn", "learn|--trust|ours|--|true", leaves_out=NO_ANSWER, changes=True),
     _command("rm", f"rm|{LOOPING}", leaves_out=NO_ANSWER, changes=True),
     _command("init", "init|ours", codes=(2,), leaves_out=NO_ANSWER, changes=True),
     _command("setup", "setup|cursor|--yes", leaves_out=NO_ANSWER, changes=True),

@@ -63,10 +63,8 @@ class Example:
 class Spec:
     """The names of a function and its cases; `shipped` if it comes with codeguard.
 
-    With `path`, it is recorded evidence for the one trusted function of that name (`function` or
-    `Class.method`) in that file, relative to the folder of the spec file. Without, it applies to
-    every function of that name. `certain` says that whatever has exactly this name and takes the arguments of the
-    cases is meant to be this function.
+    It applies to every function of that name. `certain` says that whatever has exactly this name and takes the
+    arguments of the cases is meant to be this function.
     """
 
     name: str
@@ -74,7 +72,6 @@ class Spec:
     summary: str
     cases: tuple[Example, ...]
     origin: str
-    path: str = ""
     shipped: bool = False
     certain: bool = False
 
@@ -84,12 +81,7 @@ class Spec:
         return f"{self.name} {self.summary}"
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Path and name, by which recorded calls find their function."""
-        return self.path, self.name
-
-    @property
     def digest(self) -> str:
         """A digest of the names and cases."""
-        text = repr((self.name, self.path, self.aliases, [case.fingerprint() for case in self.cases]))
+        text = repr((self.name, self.aliases, [case.fingerprint() for case in self.cases]))
         return text_digest(text)

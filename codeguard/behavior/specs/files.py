@@ -10,7 +10,6 @@ from typing import NamedTuple
 from codeguard.errors import SpecError
 
 SHIPPED = Path(__file__).parent / "shipped"
-RECORDED_NAME = "codeguard.learned.toml"  # for recorded specs, see `codeguard.behavior.specs.toml`
 
 
 class SpecFile(NamedTuple):

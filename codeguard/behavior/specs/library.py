@@ -19,7 +19,7 @@ from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.specs.toml import parse_specs, recorded_examples
+from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
 MOST_NAMESAKES = 3
@@ -69,12 +69,8 @@ class SpecLibrary:
         """Return this library with the functions of verified trusted files as references.
 
         `package` is the import name of the folder that the paths are relative to, if it is itself a
-        package. `tests` are trusted test files, whose assertions are read, never run. Recorded
-        specs among the trusted files apply to the functions that they name. `facts` are those of files by path; those
-        of other files are derived.
-
-        Raises:
-            SpecError: a file of recorded specs is malformed.
+        package. `tests` are trusted test files, whose assertions are read, never run. `facts` are those of files by
+        path; those of other files are derived.
         """
         read = sorted(files, key=lambda file: file.path)  # the order decides between equal matches
         asserting = sorted(tests, key=lambda file: file.path)
@@ -86,12 +82,11 @@ class SpecLibrary:
         packages = dict(self.modules.packages)
         trusted = TrustedModules(tree, packages)
         known = facts or {}
-        recorded = recorded_examples(read)
         references: list[Reference] = []
         for file in python:
             own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
-            references.extend(references_of(file, trusted, tested, recorded, own))
+            references.extend(references_of(file, trusted, tested, own))
         texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))
         digest = parts_digest(self.trusted_digest, *texts)
         return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)

@@ -36,7 +36,6 @@ from codeguard.models import SourceFile, parts_digest
 
 MAX_AROUND = 200_000  # characters of trusted code that an example may include
 NO_EXAMPLES: Mapping[str, Sequence[Example]] = {}
-NO_RECORDS: Mapping[tuple[str, str], Sequence[Example]] = {}
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Reference:
     """A trusted function with its features and examples.
 
     Its file is parsed, and the code that it needs to run extracted, when first used, because most references of a
-    large corpus never are. `shown` are examples of its name in trusted tests, `recorded` its own recorded ones.
+    large corpus never are. `shown` are examples of its name in trusted tests.
     """
 
     facts: FunctionFacts = field(repr=False)
@@ -52,7 +51,6 @@ class Reference:
     text: str = field(repr=False)
     trusted: TrustedModules = field(repr=False)
     shown: tuple[Example, ...] = ()
-    recorded: tuple[Example, ...] = ()
 
     @property
     def name(self) -> str:
@@ -92,15 +90,15 @@ class Reference:
     @property
     def has_examples(self) -> bool:
         """Whether anything shows what it returns."""
-        return self.facts.documented or bool(self.shown or self.recorded)
+        return self.facts.documented or bool(self.shown)
 
     @cached_property
     def written(self) -> tuple[Example, ...]:
-        """The examples as they are written: in its docstring, in tests, recorded."""
+        """The examples as they are written: in its docstring, in tests."""
         if not self.has_examples:
             return ()
         own = docstring_examples(self.definition, self.path) if self.facts.documented else ()
-        return (*own, *(_placed(example, self.definition) for example in self.shown), *self.recorded)
+        return (*own, *(_placed(example, self.definition) for example in self.shown))
 
     @property
     def home(self) -> Home | None:
@@ -143,22 +141,18 @@ def references_of(
     file: SourceFile,
     trusted: TrustedModules = NO_MODULES,
     tested: Mapping[str, Sequence[Example]] = NO_EXAMPLES,
-    recorded: Mapping[tuple[str, str], Sequence[Example]] = NO_RECORDS,
     facts: FileFacts | None = None,
 ) -> Iterator[Reference]:
     """Yield the functions and methods of a file that callers can reach.
 
-    `tested` are examples by function name, `recorded` those by path and qualified name. Without `facts` they are
-    derived from the file.
+    `tested` are examples by function name. Without `facts` they are derived from the file.
     """
     if file.language != "python":
         return
     if facts is None:
         facts = file_facts(file.path, trusted.module_of(file.path, file.text))
     for item in facts.functions:
-        own = () if item.is_setter else recorded.get((file.path, item.qualified_name), ())
-        shown = tuple(tested.get(item.name, ()))
-        yield Reference(item, file.path, file.text, trusted, shown, tuple(own))
+        yield Reference(item, file.path, file.text, trusted, tuple(tested.get(item.name, ())))
 
 
 def _placed(example: Example, definition: Definition) -> Example:
@@ -169,8 +163,8 @@ def _placed(example: Example, definition: Definition) -> Example:
 def with_needed_code(example: Example, callee: str, module: Module) -> Example:
     """Return an example with the code that it needs from the function's file.
 
-    What it imports beside that stays an import. The class of a recorded method call is the candidate's own, like the
-    method itself.
+    What it imports beside that stays an import. The class of a method's call is the candidate's own, like the method
+    itself.
     """
     if example.args is not None:
         return example
