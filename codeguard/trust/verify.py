@@ -55,22 +55,8 @@ def verify_envelope(
             identities.add(key.identity)
     if not identities and not refused:
         refused.append(f"{len(opened.signatures)} by no key of the policy over this payload")
-    return _verify(opened.payload, identities, refused, policy, state, now, renewing=renewing)
-
-
-def _verify(
-    payload: bytes,
-    identities: Set[str],
-    refused: list[str],
-    policy: SigningPolicy,
-    state: VersionsSeen,
-    now: datetime,
-    *,
-    renewing: bool = False,
-) -> VerifiedManifest:
-    """Do the remaining checks once it is known whose signatures are valid."""
     signers = _counting(identities, refused, policy, now)
-    manifest = manifest_from_json(payload)
+    manifest = manifest_from_json(opened.payload)
     if manifest.root != policy.root:
         raise ManifestError(
             "manifest is for another root", got=shown(manifest.root), expected=shown(policy.root)
@@ -83,7 +69,7 @@ def _verify(
             got=f"version {manifest.version}",
             expected=f"version {policy.least_version} or later",
         )
-    state.record(manifest, hashlib.sha256(payload).hexdigest())
+    state.record(manifest, hashlib.sha256(opened.payload).hexdigest())
     return admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
