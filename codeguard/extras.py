@@ -22,7 +22,6 @@ EXTRA_OF = {
     "langchain_core": "langchain",
     "llama_index": "llamaindex",
     "mcp": "mcp",
-    "sigstore": "keyless",
 }
 
 

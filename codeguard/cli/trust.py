@@ -35,9 +35,6 @@ _ROOT = click.argument("root", type=click.Path(file_okay=False, path_type=Path),
 _LABEL = click.option(
     "--label", help="Name of the tree.  [default: the configuration's only one, else ROOT's name]"
 )
-_TRUSTED_ROOT = click.option(
-    "--trusted-root", type=_PLACE, help="Sigstore's trusted root instead of the packaged one."
-)
 
 
 @click.group()
@@ -91,7 +88,6 @@ def build(
 @trust.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", type=_PLACE, help="Private key, PEM.")
-@click.option("--keyless", is_flag=True, help="Sign with sigstore (needs the network and SIGSTORE_ID_TOKEN).")
 @click.option(
     "--count-as",
     metavar="IDENTITY",
@@ -99,7 +95,7 @@ def build(
 )
 @click.pass_context
 @guarded
-def sign(context: click.Context, file: Path, key: Path | None, keyless: bool, count_as: str | None) -> None:
+def sign(context: click.Context, file: Path, key: Path | None, count_as: str | None) -> None:
     """Sign a manifest, or add a signature to a signed one.
 
     A signature counts only where a signing policy in the user's configuration says so. --count-as writes one for the
@@ -111,46 +107,34 @@ def sign(context: click.Context, file: Path, key: Path | None, keyless: bool, co
     from codeguard.trust.manifest import manifest_from_json
     from codeguard.trust.signatures import load_signer, sign_payload
 
-    if (key is None) != keyless:
+    if key is None:
         raise ConfigError(
             "sign with what?",
-            got="both" if keyless else "neither",
-            expected="--key FILE or --keyless",
+            got="no key",
+            expected="--key FILE",
             hint="a key is made with: openssl genpkey -algorithm ed25519 -aes-256-cbc -out FILE, outside the tree",
         )
     file = _manifest_at(file)
     payload, envelope = _opened(read_limited(file))
     manifest = manifest_from_json(payload)
-    if count_as is not None and key is None:
-        raise ConfigError("--count-as", got="no --key", expected="--key FILE")
-    if key is not None:
-        signer = load_signer(key, _passphrase)
-        if count_as is not None:
-            place = _count_on(context, file, manifest.root, signer, count_as)
-            warn(f"its signature counts from now on, by {place}")
-        envelope = sign_payload(payload, signer, envelope)
-        write_atomically(file, envelope.to_json())
-        _report(manifest, file, len(envelope.signatures))
-        if not read_settings(context).signing:
-            warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
-        return
-    from codeguard.trust.keyless import sign_keyless
-
-    bundle = file.with_suffix(".sigstore.json")
-    write_atomically(bundle, sign_keyless(payload, os.environ.get("SIGSTORE_ID_TOKEN")))
-    _report(manifest, bundle, 1)
+    signer = load_signer(key, _passphrase)
+    if count_as is not None:
+        place = _count_on(context, file, manifest.root, signer, count_as)
+        warn(f"its signature counts from now on, by {place}")
+    envelope = sign_payload(payload, signer, envelope)
+    write_atomically(file, envelope.to_json())
+    _report(manifest, file, len(envelope.signatures))
+    if not read_settings(context).signing:
+        warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
 
 
 @trust.command()
 @_ROOT
 @_LABEL
-@_TRUSTED_ROOT
 @FORMAT
 @click.pass_context
 @guarded
-def verify(
-    context: click.Context, root: Path, label: str | None, trusted_root: Path | None, format_: str
-) -> None:
+def verify(context: click.Context, root: Path, label: str | None, format_: str) -> None:
     """Compare ROOT with its signed manifest, byte by byte.
 
     Exit code 1 if anything is refused; every difference is listed with got and expected values.
@@ -162,7 +146,7 @@ def verify(
     policy = user_policy(read_settings(context), root, label)
     verified: VerifiedManifest | None = None
     try:
-        verified = open_signed(root, policy, trusted_root=trusted_root)
+        verified = open_signed(root, policy)
         present = [item.name for item in _discovered(root, verified.manifest.scope)]
         refusals = list(check_tree(verified, root, present))
     except ManifestError as error:
@@ -232,17 +216,9 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
 @click.option("--key", type=_PLACE, help="Private key, PEM.", required=True)
 @click.option("--yes", is_flag=True, help="Sign without asking.")
 @_LABEL
-@_TRUSTED_ROOT
 @click.pass_context
 @guarded
-def update(
-    context: click.Context,
-    root: Path,
-    key: Path,
-    yes: bool,
-    label: str | None,
-    trusted_root: Path | None,
-) -> None:
+def update(context: click.Context, root: Path, key: Path, yes: bool, label: str | None) -> None:
     """Verify the current manifest, show what was edited since, and sign its successor."""
     from codeguard.reports.styled import counted
     from codeguard.trust.local import write_atomically
@@ -254,7 +230,7 @@ def update(
 
     _existing_folder(root)
     policy = user_policy(read_settings(context), root, label)
-    old = open_signed(root, policy, trusted_root=trusted_root, renewing=True)
+    old = open_signed(root, policy, renewing=True)
     before, now = old.manifest, datetime.now(UTC).replace(microsecond=0)
     # The files are read once, so that what is signed is exactly what was shown.
     manifest = _manifest_of(
@@ -371,7 +347,7 @@ def _manifest_of(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manife
 def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     from codeguard.corpus.discovery import discover
     from codeguard.reports.styled import by_reason
-    from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+    from codeguard.trust.tree import MANIFEST_NAME
 
     places = [root / part for part in scope if (root / part).exists()]
     if not places:
@@ -381,7 +357,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
         warn(f"not part of the corpus: {line.strip()}")
     for note in result.notes:
         warn(note)
-    return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
+    return [item for item in result.files if item.name != MANIFEST_NAME]
 
 
 def _opened(data: bytes) -> tuple[bytes, Envelope | None]:

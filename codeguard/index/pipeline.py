@@ -35,7 +35,7 @@ from codeguard.index.trusted import TrustUpdate, signed_trees
 from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.workspace import TRAINED_ON, Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
-from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -186,7 +186,7 @@ class Indexer:
                 [*paths, *trust], root, settings, workspace.excluded(exclude), known, workspace.indexed_paths
             )
         plan = TrustUpdate(self._workspace, paths, trust, untrust, root)
-        own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
+        own = {tree.folder / MANIFEST_NAME for tree in plan.trees}
         found = tuple(item for item in discovery.files if item.path not in own)
         names = {item.name for item in found}
         trusted_names, installed = plan.trusted(found)

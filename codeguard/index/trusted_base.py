@@ -22,7 +22,7 @@ from codeguard.trust.signed_trees import (
     of_users,
     verified_trees,
 )
-from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest, combined_manifest, verify_unsigned
 
 
@@ -66,7 +66,7 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
     ]
     installed, folders = left_out(unsigned, [path.resolve() for path in paths])
     for item in found:
-        own = item.name.rpartition("/")[2] in (MANIFEST_NAME, BUNDLE_NAME)
+        own = item.name.rpartition("/")[2] == MANIFEST_NAME
         if own or item.name in refused or item.name in installed:
             continue
         data = read_file(item)

@@ -29,15 +29,13 @@ class SignerPolicy:
     `keys` are files of public keys in PEM; several at once make a rotation
     without a gap. `paths` are patterns (`src/**`). `until` is the time from which none of the signer's
     signatures count, by the verifier's clock and never by a time inside the manifest, which the holder of an
-    old key could backdate. A keyless signer has an `issuer` (the OpenID Connect provider that sigstore's
-    certificate must name) and no keys.
+    old key could backdate.
     """
 
     identity: str
-    keys: tuple[Path, ...] = ()
+    keys: tuple[Path, ...]
     paths: tuple[str, ...] = ("**",)
     until: datetime | None = None
-    issuer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +131,17 @@ def _until(value: Any, where: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
+def _no_issuer(value: Any, where: str) -> None:
+    """Refuse what earlier versions took for a signer without keys: left out silently, a threshold would be lower."""
+    raise ManifestError(
+        "keyless signers are no longer supported",
+        got=f"issuer {shown(str(value))}",
+        expected="a signer with keys",
+    )
+
+
 _TEXTS = items(text(), 10_000)
-_SIGNER = {"identity": text(), "keys": _TEXTS, "paths": _TEXTS, "until": _until, "issuer": text()}
+_SIGNER = {"identity": text(), "keys": _TEXTS, "paths": _TEXTS, "until": _until, "issuer": _no_issuer}
 _SIGNERS = items(members(_SIGNER, optional=("keys", "paths", "until", "issuer")), 10_000)
 _CONDITIONS = {
     "trees": _TEXTS, "threshold": integer(0), "least_version": integer(0), "require_expiry": flag,
@@ -153,12 +160,8 @@ def _check(policy: SigningPolicy) -> None:
     for signer in policy.signers:
         if not signer.identity:
             raise ConfigError("a signer has no identity", got="an empty text", expected='identity = "…"')
-        if bool(signer.keys) == bool(signer.issuer):
-            raise ConfigError(
-                f"signer {shown(signer.identity)}",
-                got="keys and an issuer" if signer.keys else "neither keys nor an issuer",
-                expected="keys, or for a keyless signer an issuer",
-            )
+        if not signer.keys:
+            raise ConfigError(f"signer {shown(signer.identity)}", got="no keys", expected='keys = ["FILE"]')
         if not signer.paths:
             raise ConfigError("empty list of paths in the signing policy", expected='paths = ["**"] for all')
         for problem in filter(None, map(unusable_pattern, signer.paths)):

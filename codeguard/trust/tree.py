@@ -14,14 +14,13 @@ from codeguard.trust.paths import NameIndex, path_problem
 from codeguard.trust.verified import VerifiedManifest, in_scope
 
 MANIFEST_NAME = "codeguard.manifest.json"  # the signed manifest, in the root of the tree
-BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # a keyless signer's bundle
 
 
 def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -> tuple[ManifestError, ...]:
     """Return every difference between the files under `root` and the manifest.
 
     `present` are the paths, relative to `root`, of the files that the caller's discovery found; those in the
-    manifest's scope but not in its list are reported as added, except the manifest itself and its bundle.
+    manifest's scope but not in its list are reported as added, except the manifest itself.
     Every listed file is read here, regardless of discovery, and hashed unchanged.
     """
     found: list[ManifestError] = []
@@ -88,7 +87,7 @@ def _check_file(path: str, data: bytes, sha256: str) -> None:
 
 def _added(verified: VerifiedManifest, present: Iterable[str]) -> Iterator[ManifestError]:
     index = NameIndex(verified.files)
-    for path in sorted({*present} - {*verified.files, MANIFEST_NAME, BUNDLE_NAME}):
+    for path in sorted({*present} - {*verified.files, MANIFEST_NAME}):
         if not in_scope(path, verified.manifest.scope):
             continue
         if lookalike := index.lookalike(path):

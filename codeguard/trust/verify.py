@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,19 +16,11 @@ from codeguard.trust.manifest import Manifest, manifest_from_json
 from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches_all_below, policies
 from codeguard.trust.seen import VersionsSeen
 from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
-from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest, admit
 
 # How far the clocks of two honest machines may differ.
 CLOCK_SKEW = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class KeylessProof:
-    """The result of `codeguard.trust.keyless`: this identity signed this payload."""
-
-    identity: str
-    payload: bytes
 
 
 def verify_envelope(
@@ -39,7 +30,6 @@ def verify_envelope(
     *,
     state: VersionsSeen,
     now: datetime,
-    keyless: KeylessProof | None = None,
     renewing: bool = False,
 ) -> VerifiedManifest:
     """Return the manifest of a DSSE envelope after checking everything about it.
@@ -63,33 +53,10 @@ def verify_envelope(
             refused.append(f"the revoked key {key.keyid} of {shown(key.identity)}")
         else:
             identities.add(key.identity)
-    if keyless is not None and keyless.payload == opened.payload:
-        identities.add(keyless.identity)
     if not identities and not refused:
         refused.append(f"{len(opened.signatures)} by no key of the policy over this payload")
-    return _verify(opened.payload, identities, refused, policy, state, now, renewing=renewing)
-
-
-def verify_keyless(
-    proof: KeylessProof, policy: SigningPolicy, *, state: VersionsSeen, now: datetime
-) -> VerifiedManifest:
-    """Return a manifest signed only by a keyless signer, checked as in `verify_envelope`."""
-    return _verify(proof.payload, {proof.identity}, [], policy, state, now)
-
-
-def _verify(
-    payload: bytes,
-    identities: Set[str],
-    refused: list[str],
-    policy: SigningPolicy,
-    state: VersionsSeen,
-    now: datetime,
-    *,
-    renewing: bool = False,
-) -> VerifiedManifest:
-    """Do the remaining checks once it is known whose signatures are valid."""
     signers = _counting(identities, refused, policy, now)
-    manifest = manifest_from_json(payload)
+    manifest = manifest_from_json(opened.payload)
     if manifest.root != policy.root:
         raise ManifestError(
             "manifest is for another root", got=shown(manifest.root), expected=shown(policy.root)
@@ -102,7 +69,7 @@ def _verify(
             got=f"version {manifest.version}",
             expected=f"version {policy.least_version} or later",
         )
-    state.record(manifest, hashlib.sha256(payload).hexdigest())
+    state.record(manifest, hashlib.sha256(opened.payload).hexdigest())
     return admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
@@ -193,34 +160,19 @@ def open_signed(
     *,
     state: VersionsSeen | None = None,
     now: datetime | None = None,
-    trusted_root: Path | None = None,
     renewing: bool = False,
 ) -> VerifiedManifest:
     """Return the verified manifest of the tree in a folder.
 
-    It is in `codeguard.manifest.json`. Where the policy has a keyless signer, the sigstore bundle beside it counts as
-    well, or alone without a manifest file; `trusted_root` are its trust anchors. The other arguments are those of
-    `verify_envelope`, by default the user's record and the current time. The files of the tree are not checked: see
-    `check_tree`.
+    It is in `codeguard.manifest.json`. The other arguments are those of `verify_envelope`, by default the user's
+    record and the current time. The files of the tree are not checked: see `check_tree`.
 
-    Raises ManifestError if it is missing or refused, ConfigError where a
-    key or the trust anchors lie in the tree.
+    Raises ManifestError if it is missing or refused, ConfigError where a key lies in the tree.
     """
     state, now = state or VersionsSeen(), now or datetime.now(UTC)
     keys = load_keys(policy, tree=tree)
-    place, bundle = tree / MANIFEST_NAME, tree / BUNDLE_NAME
-    proof: KeylessProof | None = None
-    if trusted_root is not None:
-        refuse_inside(trusted_root, tree, "trusted root")
-    if bundle.exists() and any(signer.issuer for signer in policy.signers):
-        from codeguard.trust.keyless import keyless_proof
-
-        proof = keyless_proof(read_limited(bundle), policy, trusted_root)
-        if not place.exists():
-            return verify_keyless(proof, policy, state=state, now=now)
-    return verify_envelope(
-        read_limited(place), keys, policy, state=state, now=now, keyless=proof, renewing=renewing
-    )
+    envelope = read_limited(tree / MANIFEST_NAME)
+    return verify_envelope(envelope, keys, policy, state=state, now=now, renewing=renewing)
 
 
 def refuse_unsigned(place: Path) -> None:

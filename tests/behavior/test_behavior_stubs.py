@@ -56,7 +56,7 @@ HONEST = [
     f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
-    f"def distance_of(a, b):\n    {TOLD}\n    return measured(a, b)\n",  # asks another
+    f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another
     f"@overload\ndef distance_of(a, b):\n    {TOLD}\n    ...\n",
     f"class C:\n    def distance_of(self, a):\n        {TOLD}\n        raise NotImplementedError\n",
     f"@t.overload\ndef parse_line(line: str, limit: int) -> list[str]:\n    {DOC}\n    ...\n",

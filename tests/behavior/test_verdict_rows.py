@@ -15,7 +15,7 @@ from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
 # Observations that one look at the candidate gives.
-OF_TEXT = {"does-nothing", "identical", "one-edit-away", "ignores-arguments"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
 
 
 @dataclass(frozen=True)
@@ -281,9 +281,6 @@ CASES = {
         "import subprocess\n\ndef factorial(n):\n    subprocess.Popen\n    if n < 0:\n        raise ValueError(n)\n"
         "    return 1 if n < 2 else n * factorial(n - 1)\n",
         shipped=True,
-    ),
-    "ignores-arguments": Case(
-        'def shared(first, second):\n    """Return the items of both."""\n    return sorted(repr(first))\n'
     ),
     "one-edit-away": Case(
         "def zz(stuff):\n    kept = 1\n    while stuff > 0:\n        kept += stuff % 10\n        stuff = stuff // 10\n"

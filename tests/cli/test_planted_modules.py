@@ -23,7 +23,7 @@ SAFE = {
 PACKAGES = (
     "chromadb", "click", "codeguard", "cryptography", "distributed", "filelock", "httpx", "jinja2",
     "markupsafe", "mcp", "nltk", "numpy", "onnxruntime", "openvino", "pathspec", "platformdirs", "pydantic",
-    "pydantic_settings", "RestrictedPython", "securesystemslib", "sigstore", "tokenizers", "tree_sitter",
+    "pydantic_settings", "RestrictedPython", "securesystemslib", "tokenizers", "tree_sitter",
     "tree_sitter_c", "tree_sitter_javascript", "tree_sitter_python", "uvicorn", "yaml",
 )  # fmt: skip
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'

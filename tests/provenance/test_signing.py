@@ -209,7 +209,7 @@ TOML = {
     "revoked": ["ab"],
     "signers": [
         {"identity": "alice", "keys": ["keys/alice.pem"], "paths": ["src/**"]},
-        {"identity": "ci", "issuer": "https://token.example.org"},
+        {"identity": "ci", "keys": ["keys/ci.pem", "keys/next.pem"]},
     ],
 }
 
@@ -217,7 +217,7 @@ TOML = {
 def test_a_policy_comes_from_the_users_toml():
     policy = SigningPolicy.from_toml(TOML, Path("/home/alice/.config/codeguard"))
     assert policy.signers[0].keys == (Path("/home/alice/.config/codeguard/keys/alice.pem"),)
-    assert policy.signers[1].issuer
+    assert len(policy.signers[1].keys) == 2
     assert policy.threshold == 2
     assert policy.revoked == {"ab"}
 
@@ -231,7 +231,8 @@ def test_a_policy_comes_from_the_users_toml():
         ({"threshold": 3}, "got 3, expected 1 to 2"),
         ({"threshold": 0}, "got 0, expected 1 to 2"),
         ({"threshold": True}, "got true or false, expected an integer"),
-        ({"signers": [{"identity": "a"}]}, "got neither keys nor an issuer"),
+        ({"signers": [{"identity": "a"}]}, "got no keys"),
+        ({"signers": [{"identity": "a", "issuer": "https://x"}]}, "keyless signers are no longer supported"),
         ({"signers": [{"identity": "", "keys": ["k.pem"]}]}, "has no identity"),
         ({"signers": [{"identity": "a", "keys": ["k"], "until": "2026"}]}, "expected a date or a time"),
         ({"signers": [{"keys": ["k.pem"]}]}, "lacks a member, got none, expected identity"),

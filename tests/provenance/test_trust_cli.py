@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
@@ -180,7 +179,7 @@ def test_a_policy_or_key_in_the_tree_is_a_mistake_of_use(desk):
         (["show", "nowhere"], 2, "no such file"),
         (["sign", "nowhere", "--key", "x"], 2, "no such file"),
         (["sign", "{tree}", "--key", "{base}/keys/none.key"], 2, "cannot read"),
-        (["sign", "{tree}"], 2, "expected --key FILE or --keyless"),
+        (["sign", "{tree}"], 2, "expected --key FILE"),
         (["verify", "{tree}", "--label", "acme/shop"], 2, "no signing policy for this tree"),
         (["build", "{tree}", "--scope", "../.."], 2, "unsafe path"),
     ],
@@ -190,33 +189,6 @@ def test_bad_use_is_one_line_and_its_exit_code(desk, arguments, code, message):
     filled = [text.format(tree=desk.tree, base=desk.base) for text in arguments]
     result = desk.run(*filled, code=code)
     assert message in result.stderr
-
-
-def test_a_keyless_bundle_counts_with_the_users_trust_anchors(desk):
-    pytest.importorskip("sigstore", reason="the extra keyless is not installed")
-    from own_sigstore import OwnSigstore
-
-    sigstore = OwnSigstore(datetime.now(UTC))
-    desk.run("build", desk.tree)
-    payload = (desk.tree / "codeguard.manifest.json").read_bytes()
-    (desk.tree / "codeguard.manifest.json").unlink()
-    bundle = desk.tree / "codeguard.manifest.sigstore.json"
-    bundle.write_text(json.dumps(sigstore.bundle(payload, "ci@example.org", "https://token.example.org")))
-    anchors = desk.base / "trusted_root.json"
-    anchors.write_bytes(sigstore.trusted_root())
-    desk.config.write_text(
-        '[signing]\nroot = "acme/pay"\n'
-        '[[signing.signers]]\nidentity = "ci@example.org"\nissuer = "https://token.example.org"\n'
-    )
-    options = ["--trusted-root", anchors]
-    # built for the label of the first configuration, which is that of the second
-    assert "verified, signed by ci@example.org" in desk.verify(*options).stdout
-    (desk.tree / "src" / "maths.py").write_text("evil = 1\n")
-    assert "changed: 'src/maths.py'" in desk.verify(*options, code=1).stdout
-    inside = desk.tree / "trusted_root.json"
-    inside.write_bytes(anchors.read_bytes())
-    refused = desk.verify("--trusted-root", inside, code=2).stderr
-    assert "trusted root lies inside the tree" in refused
 
 
 def test_text_of_a_manifest_cannot_act_on_the_terminal(desk):
@@ -239,7 +211,7 @@ def test_an_encrypted_key_asks_for_its_passphrase(desk):
 def test_unsigned_work_and_help_load_no_cryptography_and_no_vectors():
     script = (
         "import sys, codeguard.trust, codeguard.cli.trust\n"
-        "heavy = {'cryptography', 'securesystemslib', 'sigstore', 'chromadb', 'onnxruntime'} & set(sys.modules)\n"
+        "heavy = {'cryptography', 'securesystemslib', 'chromadb', 'onnxruntime'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

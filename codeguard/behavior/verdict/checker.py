@@ -33,7 +33,6 @@ from codeguard.behavior.verdict.probing import (
     fingerprint_rows,
 )
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.promises import broken_promise, ignored_parameters
 from codeguard.behavior.verdict.repaired import one_edit_away
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
@@ -248,9 +247,7 @@ class BehaviorChecker:
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
-        if not (
-            references or named or self._can_be_probed(candidate) or ignored_parameters(candidate.definition)
-        ):
+        if not (references or named or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
@@ -357,8 +354,6 @@ class BehaviorChecker:
                 shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
             ):
                 report = shipped
-        if _is_open(report):
-            report = broken_promise(session) or report
         if report is None:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = self._untested(reason)
