@@ -19,7 +19,6 @@ from codeguard.behavior.inputs.shapes import BRACKETS, Texts, ValueShape, ordere
 from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
-MAX_ORDERS = 6  # orders of one call's arguments
 MAX_BOUNDS = 8  # numbers of one call that a row beside them meets exactly
 MAX_SMALL = 4_000  # combinations of small numbers
 MAX_ITEMS = 40
@@ -125,7 +124,6 @@ def _small_calls(examples: Sequence[Arguments], domain: Domain) -> Iterator[Argu
         )
         for place, value in itertools.chain(*made):
             yield (*args[:place], value, *args[place + 1 :]), kwargs
-        yield from ((row, kwargs) for row in itertools.islice(itertools.permutations(args), 1, MAX_ORDERS))
 
 
 def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
