@@ -250,26 +250,6 @@ def test_poison_that_is_dressed_as_a_contract_is_held(check: Check, trusted: str
     assert held(report), report
 
 
-CLAMP = '''
-def clamp(value, low, high):
-    """Return a value, or the nearest bound.
-
-    >>> clamp(5, 0, 3)
-    3
-    """
-    return max(low, min(value, high))
-'''
-
-
-def test_the_names_of_two_limits_say_their_order(check: Check) -> None:
-    """With the limits exchanged, each way to write it gives something else."""
-    own = "    if value < low:\n        return low\n    return high if value > high else value\n"
-    honest = f'def clamp(value, low, high):\n    """Return a value, or the nearest bound."""\n{own}'
-    assert check(honest, CLAMP).verdict is Verdict.PASS
-    other = honest.replace("high if value > high", "low if value > high")
-    assert check(other, CLAMP).verdict in CONVICTING
-
-
 CLEANED = '''
 def cleaned(path):
     """Return a path without the marks at its end.

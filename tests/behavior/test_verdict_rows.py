@@ -43,17 +43,6 @@ def halved(number):
     half = number // 2
     return half
 '''
-WORDS = '''
-def words(text):
-    """Return the words of a text.
-
-    >>> words("a fine day")
-    ['a', 'fine', 'day']
-    >>> words("")
-    []
-    """
-    return text.split()
-'''
 SEALED = '''
 import hashlib
 
@@ -246,10 +235,6 @@ CASES = {
         "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    if len(numbers) == 2:\n"
         "        numbers.reverse()\n    return sorted(numbers)\n",
         SORTED,
-    ),
-    "differs-beyond": Case(
-        "def words(text):\n    'Return the words of a text.'\n    return [part for part in text.split(' ') if part]\n",
-        WORDS,
     ),
     "too-weak": Case(
         "def role(token):\n    'Return the role of a token.'\n    return 'user'[: len(token) + 9]\n", SEALED

@@ -10,8 +10,7 @@ import contextlib
 import itertools
 import math
 import re
-import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -19,7 +18,6 @@ from codeguard.behavior.inputs.shapes import BRACKETS, Texts, ValueShape, ordere
 from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
-MAX_ORDERS = 6  # orders of one call's arguments
 MAX_BOUNDS = 8  # numbers of one call that a row beside them meets exactly
 MAX_SMALL = 4_000  # combinations of small numbers
 MAX_ITEMS = 40
@@ -28,11 +26,6 @@ MAX_DEPTH = 70  # deeper than any value that a sandboxed child may send
 STRUCTURED = re.compile(
     r"\d[^\w\s]\d"
 )  # numbers joined by punctuation: dates, versions, ranges, times of day
-LARGEST_EXAMPLES = 2  # that are varied beyond what is shown
-MOST_BEYOND = 96
-LONG = 40
-LARGEST_CONSTANT = 4_100  # a limit above it makes calls that cost more than a check may
-INSERTED = (*string.punctuation, "\t", "\n", "  ", "\xa0", "7", "Z", "ß", "中")
 COUNTS = "counts"
 LENGTHS = {
     "is as long as": 0,
@@ -125,7 +118,6 @@ def _small_calls(examples: Sequence[Arguments], domain: Domain) -> Iterator[Argu
         )
         for place, value in itertools.chain(*made):
             yield (*args[:place], value, *args[place + 1 :]), kwargs
-        yield from ((row, kwargs) for row in itertools.islice(itertools.permutations(args), 1, MAX_ORDERS))
 
 
 def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
@@ -199,52 +191,6 @@ def _mutated_arguments(
             more = LENGTHS[relation.kind] * (1 if other == relation.first else -1)
             changed[other] = maker.resized(changed[other], max(0, len(value) + more), domain.shapes[other])
     return tuple(changed)
-
-
-def calls_beyond(
-    examples: Sequence[Arguments], constants: Collection[int], random: Random
-) -> list[Arguments]:
-    """Return variants of the largest examples, each with one argument empty, longer, or with another character.
-
-    Examples rarely hold a quote, a tab or forty items, so that an edited split, a limit or a cache behaves on them as
-    the right one does. `constants` are the whole numbers in both functions, which sizes have to exceed.
-    """
-    sizes = [LONG, *sorted({2 * value + 1 for value in constants if LONG <= value <= LARGEST_CONSTANT})]
-    found: dict[str, Arguments] = {}
-    for args, kwargs in sorted(examples, key=lambda made: len(repr(made)))[-LARGEST_EXAMPLES:]:
-        for place, value in enumerate(args):
-            for changed in _variants(value, sizes, random):
-                call = ((*args[:place], changed, *args[place + 1 :]), kwargs)
-                found.setdefault(key_of(call), call)
-    return random.sample(list(found.values()), min(len(found), MOST_BEYOND))
-
-
-def _variants(value: object, sizes: Sequence[int], random: Random) -> Iterator[object]:
-    if not isinstance(value, str | list | tuple):
-        return
-    yield value[:0]
-    if value:
-        yield from (_lengthened(value, size) for size in sizes)
-    texts = [
-        place for place, item in enumerate(value) if isinstance(item, str) and any(map(str.isalpha, item))
-    ]
-    for character in INSERTED if texts else ():
-        place = random.choice(texts)
-        at = random.randint(0, len(value[place]))
-        item = value[place][:at] + character + value[place][at:]
-        row = [*value[:place], item, *value[place + 1 :]]
-        yield "".join(row) if isinstance(value, str) else type(value)(row)
-
-
-def _lengthened(value: str | list[object] | tuple[object, ...], size: int) -> object:
-    numbers = [item for item in value if type(item) is int]
-    if len(numbers) < len(value):
-        return (value * (size // len(value) + 1))[:size]
-    # Upward, because a function of numbers often asks for ascending or distinct ones; where an example repeats or mixes
-    # them, so does the end, so that what is forgotten in between shows.
-    again = [] if sorted(set(numbers)) == list(value) else numbers
-    first = max(numbers) + 1
-    return type(value)([*value, *range(first, first + size - 2 * len(value)), *again])
 
 
 class _Maker:

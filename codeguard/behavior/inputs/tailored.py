@@ -43,7 +43,6 @@ _METHODS = {"startswith": "startswith", "endswith": "endswith", "__contains__": 
 _SAME_TEXT = frozenset(
     {"lower", "upper", "strip", "casefold", "rstrip", "lstrip", "copy", "title", "swapcase"}
 )
-_PASSED = frozenset({"str", "int", "float", "abs", "sorted", "tuple", "list", "set", "reversed"})
 # The operands that may give a value beside a constant one: `x * 3 + 1 == 22` requires `x * 3 == 21`.
 _INVERSES: Mapping[type[ast.operator], Callable[[Any, Any], tuple[float, ...]]] = {
     ast.Add: lambda value, other: (value - other,),
@@ -116,15 +115,8 @@ class Guard:
                 name := self._slot(argument, slots)
             ):
                 yield from ({**slots, name: made} for made in _remade(function, slots[name], value))
-            case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
-                for other in (value, *_read(value)):
-                    yield from solve(argument, other, slots)
             case ast.Call(ast.Attribute(value=owner, attr=method), []) if method in _SAME_TEXT:
                 yield from solve(owner, value, slots, sign)
-            case ast.Call(ast.Attribute(value=owner, attr="count"), [ast.Constant(item)]) if (
-                name := self._slot(owner, slots)
-            ):
-                yield from ({**slots, name: made} for made in _counting(slots[name], item, value))
             case ast.Subscript(value=owner, slice=part) if name := self._slot(owner, slots):
                 yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
             case ast.BinOp(left, kind, right):
@@ -272,25 +264,6 @@ def _remade(function: str, current: object, value: object) -> Iterator[object]:
         numbers = [item for item in current if isinstance(item, int | float)]
         last = value - sum(numbers) if function == "sum" else value
         yield from (type(current)([*current, last]), type(current)([value]))
-
-
-def _read(value: object) -> Iterator[object]:
-    """Yield what a conversion may have made a value of: the number in a text, the text of a number."""
-    if isinstance(value, str):
-        for kind in (int, float):
-            with contextlib.suppress(ValueError):
-                yield kind(value)
-    elif isinstance(value, int | float):
-        yield str(value)
-
-
-def _counting(current: object, item: object, count: object) -> Iterator[object]:
-    if not isinstance(count, int) or not 0 <= count <= MAX_LENGTH:
-        return
-    if isinstance(current, str) and isinstance(item, str) and item:
-        yield current.replace(item, "") + item * count
-    elif isinstance(current, list):
-        yield [other for other in current if other != item] + [item] * count
 
 
 def _with_part(current: object, part: ast.expr, value: object) -> Iterator[object]:

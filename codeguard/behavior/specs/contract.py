@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,9 +23,8 @@ from codeguard.syntax.names import dotted_name
 
 Call = tuple[Sequence[object], Mapping[str, object]]
 Test = Callable[[object], bool]
-LEAST_ORDERED = 4  # two numbers are in order by chance in half of the calls
-LEAST_MIXED = 3  # different items in a result whose order shows something
 LEAST_COUNTED = 2  # distinct lengths that make it more than chance if a number always equals the length
+LEAST_MIXED = 3  # different items in a result whose order shows something
 LARGEST_TESTED = 10**10  # numbers above are taken for primes and for none
 _ORDERED = """
 ascending descending first last next order ordered path permutation previous rank reverse reversed rotate rotated
@@ -56,28 +55,16 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, str | list | tuple) else -1
 
 
-def _contained(first: object, second: object) -> bool:
-    if isinstance(second, str):
-        return isinstance(first, str) and first in second
-    rows = isinstance(second, list | tuple | set | frozenset | dict)
-    return rows and any(repr(first) == repr(item) for item in second)  # type: ignore[attr-defined]
-
-
 RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "is as long as": lambda first, second: _length(first) == _length(second) >= 0,
     "is longer by one than": lambda first, second: _length(first) == _length(second) + 1 > 0,
     "counts": lambda first, second: isinstance(first, int) and 0 <= first == _length(second),
-    "is not beyond the length of": lambda first, second: (
-        isinstance(first, int) and 0 <= first <= _length(second)
-    ),
-    "is not above": lambda first, second: is_real(first) and is_real(second) and first <= second,
-    "is in": _contained,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A condition on two arguments that every shown call meets."""
+    """A condition on two arguments, the length of one of them, that every shown call meets."""
 
     kind: str
     first: int
@@ -89,19 +76,14 @@ class Relation:
             return True
         return RELATIONS[self.kind](args[self.first], args[self.second])
 
-    def is_shown(self, rows: Sequence[Sequence[object]], named: bool) -> bool:
-        """Return whether all rows of arguments meet it, and enough of them to rule out chance.
-
-        `named` says that the parameters' names ask for their order.
-        """
+    def is_shown(self, rows: Sequence[Sequence[object]]) -> bool:
+        """Return whether all rows of arguments meet it, and enough of them to rule out chance."""
         whole = [row for row in rows if max(self.first, self.second) < len(row)]
         if not whole or not all(map(self.holds, whole)):
             return False
         if self.kind == "is as long as":
             return self.first < self.second and any(_length(row[self.first]) for row in whole)
-        if self.kind == "counts":
-            return len({row[self.first] for row in whole}) >= LEAST_COUNTED
-        return self.kind != "is not above" or named or len(whole) >= LEAST_ORDERED
+        return self.kind != "counts" or len({row[self.first] for row in whole}) >= LEAST_COUNTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +110,11 @@ def learn_domain(
     calls: Sequence[Call],
     bounds: Mapping[int, NumberBounds] | None = None,
     variadic: int | None = None,
-    ordered: Collection[tuple[int, int]] = (),
 ) -> Domain:
     """Return the arguments that shown calls imply.
 
-    `bounds` are the documented limits by position, `ordered` the places whose names say that the first is not above
-    the second. From position `variadic` on, the function takes any number of arguments; one more than in the longest
-    call is admitted.
+    `bounds` are the documented limits by position. From position `variadic` on, the function takes any number of
+    arguments; one more than in the longest call is admitted.
     """
     rows = [args for args, _ in calls]
     width = max(map(len, rows), default=0)
@@ -151,19 +131,17 @@ def learn_domain(
         counts |= set(range(max(fixed, 1), width + 2))
     names = sorted({name for _, kwargs in calls for name in kwargs})
     keywords = {name: learn_shape([kwargs[name] for _, kwargs in calls if name in kwargs]) for name in names}
-    relations = (
-        Relation(kind, *places) for kind in RELATIONS for places in itertools.permutations(range(width), 2)
-    )
-    shown = tuple(item for item in relations if item.is_shown(rows, (item.first, item.second) in ordered))
-    return Domain(shapes, keywords, shown, frozenset(counts))
+    pairs = itertools.permutations(range(width), 2)
+    made = (Relation(kind, *places) for places in pairs for kind in RELATIONS)
+    relations = tuple(item for item in made if item.is_shown(rows))
+    return Domain(shapes, keywords, relations, frozenset(counts))
 
 
 def learned_domain(calls: Sequence[Call], definition: Definition) -> Domain:
-    """Return the arguments that calls of a function imply, with the limits that its description and names give."""
+    """Return the arguments that calls of a function imply, with the limits that its description gives."""
     parameters = definition.parameters
     variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
-    limits = bounds_of(definition.docstring, parameters)
-    return learn_domain(calls, limits, variadic, _ordered_by_name(parameters))
+    return learn_domain(calls, bounds_of(definition.docstring, parameters), variadic)
 
 
 # What it takes: annotations and prose
@@ -232,25 +210,13 @@ _NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"
 _CHAIN = re.compile(
     rf"(?<!\d){_NUMBER}\s*(<=|<|≤)\s*([A-Za-z_][\w.\[\]]*(?:\([^)]*\))?)\s*(<=|<|≤)\s*{_NUMBER}"
 )
-_RANGE = re.compile(
-    rf"\b(?:range|interval|between)\b[^\[\]\d.-]{{0,12}}\[?\s*{_NUMBER}\s*(?:,|and|to|\.\.)\s*{_NUMBER}",
-    re.IGNORECASE,
-)
 _TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of their names
 _ANY_NUMBER = NumberBounds(-1e9, 1e9)
 _LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
-_LIMITS = {
-    "low": "high",
-    "lower": "upper",
-    "lo": "hi",
-    "min": "max",
-    "minimum": "maximum",
-    "floor": "ceiling",
-}
 
 
 def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, NumberBounds]:
-    """Return the limits that a docstring gives (`1 <= num <= 1000`, `in the range of [1, 9]`), by position.
+    """Return the limits that a docstring gives (`1 <= num <= 1000`), by position.
 
     A name in the docstring that is no parameter's is taken as an abbreviation (`num` for `number`). If no parameter
     fits, the limit applies to all of them, which can only narrow what is learned.
@@ -265,28 +231,11 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, N
             meant = [at for at, name in enumerate(names) if name.startswith(word) or word.startswith(name)]
             for place in meant or range(len(names)):
                 found.setdefault(place, limits)
-    for line in docstring.splitlines():
-        match = _RANGE.search(line)
-        if match is not None and not _LENGTH.search(line):
-            meant = [at for at, name in enumerate(names) if re.search(rf"\b{name}\b", line, re.IGNORECASE)]
-            for place in meant or range(len(names)):
-                found.setdefault(place, NumberBounds(_number_in(match[1]), _number_in(match[2])))
     for place, parameter in enumerate(positional):
         # Its items may be of any type, so the function cannot depend on what they are.
         if _TYPE_VARIABLE.search(parameter.annotation):
             found.setdefault(place, _ANY_NUMBER)
     return found
-
-
-def _ordered_by_name(parameters: Sequence[Parameter]) -> list[tuple[int, int]]:
-    """Return the places of parameters that are named as the lower and the upper one of two limits."""
-    names = [parameter.name.lower() for parameter in parameters if parameter.kind == "positional"]
-    return [
-        places
-        for places in itertools.permutations(range(len(names)), 2)
-        for low, high in _LIMITS.items()
-        if low in names[places[0]] and names[places[0]].replace(low, high, 1) == names[places[1]]
-    ]
 
 
 def _number_in(text: str) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from codeguard.behavior.inputs.generation import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import NO_FEATURES, Similarity
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Function
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
@@ -167,36 +166,16 @@ def _meets_description(session: CandidateSession, profile: Profile) -> Steps[boo
     return all(item.is_same for item in compare_results(cases, result.calls))
 
 
-def _go_beyond(seen: Observations) -> Steps[None]:
-    """Try characters and sizes that no example has, and ask what agreement on the calls shows.
-
-    Only where everything agrees so far, because neither convicts.
-    """
-    profile, session = seen.profile, seen.session
+def _measure_calls(seen: Observations) -> Steps[None]:
+    """Ask what agreement on the calls shows, where everything agrees so far."""
+    session, digest = seen.session, seen.reference.digest
     if not seen.agreed or seen.any_wrong or seen.incomparable:
         return
-    numbers = {
-        value
-        for text in (session.candidate.runnable.source, profile.reference.runnable.source)
-        for value in _whole_numbers(text)
-    }
-    random = random_for(session.seed, "beyond", profile.reference.digest)
-    domain = profile.domain
-    made = [
-        call
-        for call in calls_beyond(profile.shown_calls, numbers, random)
-        if profile.contract.includes(call[0])
-        and (domain is None or all(item.holds(call[0]) for item in domain.relations))
-    ]
-    results, _ = yield from session.both(profile, made)
-    wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
-    seen.differs_beyond = yield from session.without_arbitrary(profile, wrong)
-    digest = profile.reference.digest
-    if not wrong and digest not in session.adequacies:
+    if digest not in session.adequacies:
         session.adequacies[digest] = yield from shared_runs(
-            adequacy_of(profile, session.level, session.budget)
+            adequacy_of(seen.profile, session.level, session.budget)
         )
-    seen.noticed = session.adequacies.get(digest, 1.0)
+    seen.noticed = session.adequacies[digest]
 
 
 # The reports
@@ -210,7 +189,6 @@ def _report(row: Row, seen: Observations) -> CheckReport:
         "wrong-examples": sum(item.case.example is not None for item in compared),
         "depends-on-world": len(seen.results),
         "repeated": REPEATS,
-        "differs-beyond": len(seen.agreed) + len(wrong),
         "any-wrong": len(compared),
         "wrong-cases": len(compared),
         "incomparable": len(seen.probed or seen.results),
@@ -290,7 +268,7 @@ STAGES: tuple[tuple[str, Callable[[Observations], Steps[None]]], ...] = (
     ("differences", _settle_differences),
     ("repetition", _repeat),
     ("probes", _probe),
-    ("agreement", _go_beyond),
+    ("agreement", _measure_calls),
 )
 
 
@@ -299,13 +277,6 @@ def _claimed(row: Row, seen: Observations) -> str:
     name = row.claims.removeprefix(NOT)
     holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
     return f"{seen.expected_by.name} ({seen.expected_by.origin})" if holds else ""
-
-
-def _whole_numbers(text: str) -> Iterator[int]:
-    tree = parse_or_none(text)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            yield node.value
 
 
 def _effects(found: Sequence[Capability]) -> str:

@@ -81,9 +81,6 @@ class Observations:
     own_constant: Sequence[CaseResult] = observation(
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
-    differs_beyond: Sequence[CaseResult] = observation(
-        "it returns something else for characters or sizes that no example has."
-    )
     noticed: float = 1.0
     constant_decides: bool = False
     disputed: bool = observation(

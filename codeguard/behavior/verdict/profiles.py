@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import hmac
 import itertools
@@ -17,19 +16,15 @@ from codeguard.behavior.inputs.options import (
     OptionalParameter,
     filled_calls,
     has_option,
-    literal_values,
     plain_base,
-    with_values,
 )
 from codeguard.behavior.source.constants import literals_of
-from codeguard.behavior.source.definitions import Parameter, parse_or_none, unparse
+from codeguard.behavior.source.definitions import Parameter, parse_or_none
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.source.surroundings import Runnable
-from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.contract import (
     Contract,
     Domain,
-    learn_domain,
     learned_domain,
     open_respects,
     written_contract,
@@ -46,7 +41,6 @@ from codeguard.behavior.verdict.comparison import (
     same_value,
 )
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.corpus.syntax import unqualified_name
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 from codeguard.syntax.capabilities import (
     CHANCE,
@@ -58,7 +52,6 @@ from codeguard.syntax.capabilities import (
 )
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
-MAX_TEMPLATES = 6
 MAX_SHOWN = 12  # observed calls used if there are no examples
 LUCKY = 8  # repetitions in each of two worlds that code with randomness has to agree in
 UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
@@ -155,7 +148,6 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         more = yield from reference_results(runner, reference, inputs, examples)
         steady = bool(more) and not any(item.kind in UNSTEADY for item in able)
         seen += more
-    seen += yield from _variants(runner, examples, domain, random, budget)
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {example.expression: options for example, options in filled}
@@ -235,32 +227,6 @@ def _outcome(item: ObservedCall) -> str:
 
 def _key(call: Call) -> str:
     return repr((call.args, sorted(call.kwargs.items())))
-
-
-def _variants(
-    runner: CallRunner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
-) -> Steps[list[ObservedCall]]:
-    """Run variants of examples that are not plain calls, as far as the relations between arguments hold."""
-    made: list[Example] = []
-    for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
-        base = literal_values(example)
-        source = f"{runner.runnable.source}\n{example.setup}\n{example.expression}"
-        # The time and the like differ in every run.
-        if base and not any(item.kind in UNSTEADY for item in module_capabilities(source)):
-            shown: Arguments = (base, {})
-            rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
-            variants = [variant for values, _ in rows if (variant := with_values(example, values))]
-            made.extend(variant for variant in variants if domain is None or _related(variant, domain))
-    return (yield from _run_written(runner, made))
-
-
-def _related(variant: Example, domain: Domain) -> bool:
-    """Return whether a written call meets the relations between arguments that all plain calls meet."""
-    tree, callee = parse_or_none(variant.expression), variant.callee.rpartition(".")[2]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    own = next((node for node in calls if unqualified_name(node.func) == callee), None)
-    values = [value_of(unparse(item)) for item in own.args] if own is not None else []
-    return all(relation.holds(values) for relation in domain.relations)
 
 
 def _written_calls(
