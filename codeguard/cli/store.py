@@ -15,33 +15,7 @@ SHOWN = 20
 
 @click.group()
 def store() -> None:
-    """Maintain an index: show, verify, export it."""
-
-
-@store.command("info")
-@STORE
-@FORMAT
-@click.pass_context
-@guarded
-def info_command(context: click.Context, store: str | None, format_: str) -> None:
-    """Show what the index holds and how much space it takes."""
-    from codeguard.index.maintenance import info
-    from codeguard.reports.styled import level_line
-
-    with opened_index(context, store) as workspace:
-        found = info(workspace)
-    if format_ == "json":
-        say_json({"schema": "codeguard.index.store-info/1", **found})
-        return
-    say(f"store      {found['store']} (state in {found['state']})")
-    say(f"holds      {found['files']} files, {found['chunks']} chunks, {found['vectors']} vectors")
-    say(f"made with  embedding {found['embedding'] or 'none yet'}, {found['chunker'] or 'no chunker yet'}")
-    say(f"root       {found['root'] or 'none yet'}")
-    required = workspace.settings.defense.required_level
-    say(f"sandbox    {level_line(found['sandbox_level'], required).removeprefix('sandbox').lstrip(' :')}")
-    say(f"disk       {found['bytes'] / 1e6:.1f} MB, the catalog {found['bytes_catalog'] / 1e6:.1f} MB of it")
-    if found["unfinished"]:
-        say(f"unfinished {found['unfinished']} writes: the next index, query or verify carries them out")
+    """Maintain an index: verify, export it."""
 
 
 @store.command("verify")

@@ -1,4 +1,4 @@
-"""Maintenance of an index: what it holds, and whether catalog and vector store agree."""
+"""Maintenance of an index: whether catalog and vector store agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import SystemRandom
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,32 +27,6 @@ LISTED = 1000
 REWRITTEN = "is not as it was written"
 
 T = TypeVar("T")
-
-
-def info(workspace: Workspace) -> dict[str, Any]:
-    """Return the figures of an index, as plain values; the bytes are of the whole state directory, on disk.
-
-    Raises:
-        StoreError: catalog or store cannot be read.
-    """
-    catalog = workspace.catalog
-    intents = catalog.intents()
-    sizes: dict[str, int] = {}
-    for path in workspace.state.rglob("*"):
-        with contextlib.suppress(OSError):  # one may vanish meanwhile
-            if path.is_file() and not path.is_symlink():
-                sizes[path.relative_to(workspace.state).as_posix()] = path.stat().st_size
-    return {
-        "store": workspace.settings.store,
-        "state": str(workspace.state),
-        "files": len(catalog.files()),
-        "chunks": len(catalog.ids()),
-        "vectors": workspace.vectors.count(),
-        "unfinished": len(intents.write) + len(intents.delete),
-        **{key: catalog.meta(key) or "" for key in ("embedding", "chunker", "root", "sandbox_level")},
-        "bytes": sum(sizes.values()),
-        "bytes_catalog": sum(size for name, size in sizes.items() if name.startswith(catalog.path.name)),
-    }
 
 
 @dataclass(frozen=True, slots=True)

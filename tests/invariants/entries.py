@@ -101,7 +101,6 @@ ENTRIES = [
     _command("diff", "diff|--format|json", reads="since", leaves_out=LISTS),
     _command("ls", "ls|--format|json", "ls", reads="ls", leaves_out=LISTS),
     _command("store export", "store|export", reads="export"),
-    _command("store info", "store|info", leaves_out=NO_ANSWER),
     _command("store verify", "store|verify", leaves_out=NO_ANSWER),
     _command("doctor", "doctor", leaves_out=FIXED),
     _command("rules", "rules", leaves_out=FIXED),

@@ -340,7 +340,7 @@ def test_the_command_line_says_it_first(
     for words in (("audit", "theirs"), ("check", "theirs/x.py")):
         first = codeguard(*words, cwd=project).stderr.splitlines()[0]
         assert first.endswith("is not of this installation and is not read: it is ignored"), first
-    for words in (("query", "add"), ("store", "info"), ("mcp",), ("accept", "0" * 64, "--reason", "x")):
+    for words in (("query", "add"), ("store", "verify"), ("mcp",), ("accept", "0" * 64, "--reason", "x")):
         done = codeguard(*words, cwd=project)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert "codeguard index" in done.stderr

@@ -14,7 +14,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.index.maintenance import info, verify
+from codeguard.index.maintenance import verify
 from codeguard.index.store import Row, Vectors
 from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
@@ -194,12 +194,6 @@ def test_export_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) ->
     assert not after["convicted"]
 
 
-def test_info_counts(workspace: Workspace) -> None:
-    found = info(workspace)
-    assert (found["files"], found["vectors"], found["unfinished"]) == (3, workspace.vectors.count(), 0)
-    assert found["bytes"] > found["bytes_catalog"] > 0
-
-
 def run(corpus: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return codeguard(*words, "--store", str(corpus.parent / "state"), cwd=corpus)
 
@@ -207,7 +201,6 @@ def run(corpus: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_commands(corpus: Path) -> None:
     (corpus / "theirs" / "escape.py").write_text('x = "\x1b[2J\u202e"\n')
     run(corpus, "index", ".", "--trust", "ours", "--embedding", "lexical")
-    assert "vectors" in run(corpus, "store", "info").stdout
     assert run(corpus, "store", "verify", "--all").returncode == 0
     lines = run(corpus, "store", "export").stdout
     assert lines.isascii()
