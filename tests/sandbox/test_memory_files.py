@@ -1,4 +1,4 @@
-"""Files in memory behave as the kernel's: the same calls here, in a real folder, and in the sandbox."""
+"""Files in memory work as real ones do, and stay in their child: the same calls in a real folder and in the sandbox."""
 
 # ruff: noqa: E501 - rows of calls
 
@@ -111,36 +111,32 @@ def test_every_call_gives_what_it_gives_in_a_real_folder(
     assert [row for row in texts if row[1] != row[2]] == []
 
 
-def random_script(seed: int) -> tuple[str, ...]:
-    """Return calls on a few names, in any order, files, folders and links alike."""
-    chance = random.Random(seed)
-    names = ["a", "b", "d", "d/a", "d/e", "d/e/f", "l", "notes.txt", "data/x", "./d/./a", "."]
-    two = [
-        "os.rename({0!r}, {1!r})",
-        "os.symlink({0!r}, {1!r})",
-        "os.link({0!r}, {1!r})",
-        "shutil.copy({0!r}, {1!r})",
-    ]
-    one = [
-        "wrote({0!r}, 'x{2}')", "wrote({0!r}, 'y{2}', 'a')", "read({0!r})", "os.mkdir({0!r})", "os.makedirs({0!r})",
-        "os.rmdir({0!r})", "os.remove({0!r})", "sorted(os.listdir({0!r}))", "os.stat({0!r}).st_nlink > 0",
-        "os.path.isdir({0!r})", "os.truncate({0!r}, 1)", "os.readlink({0!r})", "os.renames({0!r}, 'r{2}')",
-        "os.path.realpath({0!r})", "wrote({0!r}, 'z', 'x')",
-    ]  # fmt: skip
-    return tuple(
-        chance.choice(one * 2 + two * 3).format(chance.choice(names), chance.choice(names), step)
-        for step in range(60)
-    )
+ACTS = (
+    """
+wrote({0!r}, 'x{2}'); wrote({0!r}, 'y{2}', 'a'); read({0!r}); os.mkdir({0!r}); os.makedirs({0!r}); os.rmdir({0!r})
+os.remove({0!r}); sorted(os.listdir({0!r})); os.path.isdir({0!r}); os.truncate({0!r}, 1); os.readlink({0!r})
+os.rename({0!r}, {1!r}); os.symlink({0!r}, {1!r}); os.link({0!r}, {1!r}); shutil.copy({0!r}, {1!r})
+""".strip()
+    .replace("\n", "; ")
+    .split("; ")
+)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_random_calls_give_what_they_give_in_a_real_folder(
+@pytest.mark.parametrize("seed", range(10))
+def test_random_calls_leave_what_they_leave_in_a_real_folder(
     seed: int, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = random_script(seed)
+    chance = random.Random(seed)
+    names = ["a", "b", "d", "d/a", "d/e", "d/e/f", "l", "notes.txt", "data/x", "./d/./a"]
+    script = [
+        chance.choice(ACTS).format(chance.choice(names), chance.choice(names), step) for step in range(60)
+    ]
     wanted, got = in_folder(tmp_path, script, monkeypatch), in_sandbox(sandbox, script)
-    rows = zip([*script, "left"], got, wanted, strict=True)
-    pairs = [(label, shown(mine, World().folder), shown(real, str(tmp_path))) for label, mine, real in rows]
+    # an error's number may be another where several fit
+    pairs = [
+        (label, *(("error",) if isinstance(found, tuple) else found for found in results))
+        for label, *results in zip([*script, "left"], got, wanted, strict=True)
+    ]
     first = next((place for place, row in enumerate(pairs) if row[1] != row[2]), None)
     assert first is None, (pairs[first], script[:first])
 
@@ -158,8 +154,6 @@ def many():
 def fails():
     open("before", "w").write("1")
     raise ValueError
-def descriptor():
-    return open("notes.txt").fileno()
 """
 
 
@@ -216,15 +210,13 @@ BOUNDS = {
     "open files": ("[open('notes.txt') for _ in range(100_000)]", "EMFILE"),
     "devices": ("os.mkfifo('pipe')", "EACCES"),
     "owner": ("os.chown('notes.txt', 0, 0)", "EACCES"),
-    "no permission": ("[os.chmod('notes.txt', 0), read('notes.txt')]", "EACCES"),
-    "no permission to write": ("[os.chmod('notes.txt', 0o400), wrote('notes.txt', 'x')]", "EACCES"),
 }
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bound_is_an_error_of_the_operating_system(name: str, sandbox: Sandbox) -> None:
     expression, code = BOUNDS[name]
-    clean = "[os.chmod('notes.txt', 0o600), [os.remove(name) for name in glob.glob('f*')]]"
+    clean = "[os.remove(name) for name in glob.glob('f*')]"
     assert in_sandbox(sandbox, (expression, clean))[0][1] == code
 
 
@@ -241,13 +233,17 @@ def by_opener(path):
     return open(path, opener=lambda path, flags: 3)
 def by_opener_in_place(path):
     return open(path, "r", -1, None, None, None, True, lambda path, flags: 3)
+def by_class(path):
+    return [type(raw)(3, "wb") for raw in (open(path, "rb", 0), open(path).buffer.raw)]
 """
     calls = [Call("by_path", ("notes.txt",)), Call("by_number", (3,))]
     calls += [Call(name, ("notes.txt",)) for name in ("by_opener", "by_opener_in_place")]
+    calls += [Call("by_class", ("notes.txt",))]
     result = sandbox.run(Job(source, tuple(calls), Tier.RESTRICTED, world=World(files=FILES)))
     assert result.calls[0].value == "one\ntwo\nthree"
     assert result.calls[0].files == (("notes.txt", b"one\ntwo\nthree"),)
-    assert [call.exception[0] for call in result.calls[1:]] == ["PermissionError"] * 3
+    assert [call.exception[0] for call in result.calls[1:]] == ["PermissionError"] * 3 + ["OSError"]
+    assert "Bad file descriptor" in result.calls[-1].message
     assert {"open:notes.txt", "open:3"} <= set(result.effects)
 
 
