@@ -1,23 +1,33 @@
-"""Write docs/reference.md from the code: `python docs/reference.py`."""
+"""Write docs/reference.md and docs/rules.md from the code: `python docs/reference.py`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from codeguard.analysis.rules.base import Rule
-from codeguard.audit.rules import all_rules
+from codeguard.audit.rules import NamedRule, all_rules
+from codeguard.behavior.verdict.observations import meaning
+from codeguard.behavior.verdict.table import ALWAYS, NOT, Row, rows
 from codeguard.cli import COMMANDS, main
 from codeguard.cli.config import KEYS, as_toml, settings_table
 from codeguard.config import Settings
-from codeguard.reports.rules_page import verdict_table
+from codeguard.reports.audit_formats import examples_of
 from codeguard.sandbox.inside import syscalls
 from codeguard.weights import DEFAULTS
 
 PLACE = Path(__file__).with_name("reference.md")
+RULES_PLACE = Path(__file__).with_name("rules.md")
+ENDED = "as the child ended"
+TITLE = """# Rules
+
+Made from the code by `python docs/reference.py`. A rule's id is stable: baselines, policies, `--select` and SARIF name
+it, and each has its anchor here (`rules.md#signal.rule`). `codeguard explain signal.rule` prints the same text.
+"""
 _SCHEMA = re.compile(r'"schema": "(codeguard\.[\w.-]+/\d+)"')
 
 
@@ -126,5 +136,52 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def rules_page(rules: Sequence[NamedRule]) -> str:
+    """Return the page: one section per signal, with the text and examples of each rule."""
+    parts = [TITLE]
+    for signal, group in groupby(rules, key=lambda item: item.signal):
+        parts.append(f"\n## {signal}\n")
+        parts += [_rule(item) for item in group]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _rule(named: NamedRule) -> str:
+    rule = named.rule
+    grades = f"{rule.severity.name.lower()} severity, {rule.confidence.name.lower()} confidence"
+    cwe = "".join(f", [CWE-{n}](https://cwe.mitre.org/data/definitions/{n}.html)" for n in rule.cwe)
+    lines = [f'\n<a id="{named.id}"></a>', f"### `{named.id}`", "", f"{rule.summary} ({grades}{cwe})."]
+    if rule.explanation:
+        lines += ["", rule.explanation.strip()]
+    if rule.remediation:
+        lines += ["", f"Fix: {rule.remediation}"]
+    if rule.special_of:
+        lines += ["", f"A special case of {', '.join(f'`{id_}`' for id_ in rule.special_of)}."]
+    for title, block in examples_of(rule):
+        lines += ["", f"{title}:", "", block]
+    return "\n".join(lines) + "\n"
+
+
+def verdict_table() -> str:
+    """Return the rows and what their observations mean, as Markdown."""
+    lines = ["| row | after | when | verdict | why | decided, bad and good |", "|---|---|---|---|---|---|"]
+    lines += [_line(row) for row in rows()]
+    lines += ["", "| observation | |", "|---|---|"]
+    named = {name.removeprefix(NOT) for row in rows() for name in (*row.when, row.claims)} - {ALWAYS}
+    for name in sorted(named):
+        if text := meaning(name):
+            lines.append(f"| `{name}` | {text.removeprefix('Whether ')} |")
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    conditions = ", ".join(f"`{name}`" for name in row.when)
+    verdict = ENDED if row.verdict is None else row.verdict.value
+    if row.claims:
+        verdict += ", false claim" + ("" if row.claims == ALWAYS else f" if `{row.claims}`")
+    counts = f"{row.decided.get('bad', 0)}, {row.decided.get('good', 0)}" if row.decided else ""
+    return f"| `{row.id}` | {row.after} | {conditions} | {verdict} | {row.why} | {counts} |"
+
+
 if __name__ == "__main__":
     PLACE.write_text(reference(), encoding="utf-8")
+    RULES_PLACE.write_text(rules_page(all_rules()), encoding="utf-8")

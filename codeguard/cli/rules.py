@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.options import FORMAT, format_option
-from codeguard.cli.output import guarded, read_settings, say, say_block, say_json, say_report
+from codeguard.cli.options import FORMAT
+from codeguard.cli.output import guarded, read_settings, say, say_block, say_json
 
 
 @click.command()
-@format_option("markdown")
+@FORMAT
 @guarded
 def rules(format_: str) -> None:
     """List every rule of the audit."""
@@ -24,11 +24,6 @@ def rules(format_: str) -> None:
         say_json(
             {"schema": "codeguard.rules/1", "rules": [{key: row[key] for key in listed} for row in rows]}
         )
-        return
-    if format_ == "markdown":
-        from codeguard.reports.rules_page import rules_page
-
-        say_report(rules_page(found))  # trusted text: example secrets must not be masked
         return
     width = max(len(item.id) for item in found)
     for item in found:
@@ -75,7 +70,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
         say()
         say_block(escaped(known.explanation, keep="\n"))
     if found.signal == "behavior":
-        from codeguard.reports.rules_page import rows_of_rule
+        from codeguard.behavior.verdict.table import rows_of_rule
 
         say()
         for line in rows_of_rule(known.id):

@@ -11,7 +11,6 @@ from in_process import codeguard
 
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import meaning
-from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
 # Observations that one look at the candidate gives.
@@ -286,9 +285,8 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
 
 
 def test_the_reference_has_every_row() -> None:
-    shown = verdict_table()
+    shown = (Path(__file__).parents[2] / "docs/reference.md").read_text("utf-8")
     assert all(f"| `{row.id}` |" in shown for row in table.rows())
-    assert shown in (Path(__file__).parents[2] / "docs/reference.md").read_text("utf-8")
 
 
 def test_the_rows_behind_a_rule_are_explained(tmp_path: Path) -> None:

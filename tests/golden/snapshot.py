@@ -21,10 +21,8 @@ from typing import Any
 from click.testing import CliRunner
 
 from codeguard import CodeGuard
-from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.config import Settings
-from codeguard.reports.rules_page import rules_page
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("expected.json")
@@ -174,4 +172,3 @@ if __name__ == "__main__":
         print(found)
         raise SystemExit
     EXPECTED.write_text(found + "\n", encoding="utf-8")
-    RULES_PAGE.write_text(rules_page(all_rules()) + "\n", encoding="utf-8")

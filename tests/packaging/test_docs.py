@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from codeguard.audit.rules import all_rules
 from codeguard.cli import main
 from codeguard.config import load_settings
 from codeguard.trust.policy import SigningPolicy
@@ -62,6 +63,9 @@ def test_the_reference_is_what_the_code_says() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.PLACE.read_text() == module.reference(), "python docs/reference.py makes it anew"
+    page = module.RULES_PLACE.read_text()
+    assert page == module.rules_page(all_rules()), "python docs/reference.py makes it anew"
+    assert sorted(re.findall(r'<a id="([^"]+)">', page)) == sorted(item.id for item in all_rules())
 
 
 def test_the_measurements_are_what_the_runs_wrote() -> None:

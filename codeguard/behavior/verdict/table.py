@@ -7,7 +7,7 @@ rows of that stage are tried in their order: the first whose conditions all hold
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -88,3 +88,11 @@ def decide(stage: str, holds: Callable[[str], bool]) -> Row | None:
         return all(holds(name.removeprefix(NOT)) is not name.startswith(NOT) for name in row.when)
 
     return next((row for row in rows() if stage in row.stages and fits(row)), None)
+
+
+def rows_of_rule(rule: str) -> Iterator[str]:
+    """Yield a line for each row that is shown under a rule of the behavior signal."""
+    for row in rows():
+        if row.rule == rule:
+            conditions = ", ".join(row.when) or "nothing more"
+            yield f"{row.id} (after {row.after}): {conditions}. {row.why}"
