@@ -141,11 +141,11 @@ def rules_page(rules: Sequence[NamedRule]) -> str:
     parts = [TITLE]
     for signal, group in groupby(rules, key=lambda item: item.signal):
         parts.append(f"\n## {signal}\n")
-        parts += [_rule(item) for item in group]
+        parts += [_section(item) for item in group]
     return "".join(parts).rstrip("\n") + "\n"
 
 
-def _rule(named: NamedRule) -> str:
+def _section(named: NamedRule) -> str:
     rule = named.rule
     grades = f"{rule.severity.name.lower()} severity, {rule.confidence.name.lower()} confidence"
     cwe = "".join(f", [CWE-{n}](https://cwe.mitre.org/data/definitions/{n}.html)" for n in rule.cwe)

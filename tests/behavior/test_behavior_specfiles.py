@@ -64,21 +64,13 @@ def test_what_is_no_folder_or_cannot_be_read_is_an_error(tmp_path: Path, missing
         ("[[spec]]\nname = 'f'", "has no case"),
         ("[[spec]]\nname = 'f'\naliases = [1]\ncase = [{ args = [1], expected = 1 }]", "aliases"),
         ("[[spec]]\nname = 'f'\ncase = [1]", "expected a table"),
-        ("[[spec]]\nname = 'f'\ncase = [{ expected = 1 }]", "exactly one of args, call, expression"),
+        ("[[spec]]\nname = 'f'\ncase = [{ expected = 1 }]", "exactly one of args, call"),
         ("[[spec]]\nname = 'f'\ncase = [{ args = [1] }]", "exactly one of expected"),
         ("[[spec]]\nname = 'f'\ncase = [{ args = 1, expected = 1 }]", "args, got int"),
         ("[[spec]]\nname = 'f'\ncase = [{ call = '1', expected = 1 }]", "arguments"),
         ("[[spec]]\nname = 'f'\ncase = [{ call = 'x()', expected = 1 }]", "call is no Python literal"),
-        ("[[spec]]\nname = 'f'\ncase = [{ expression = 'f()', expected = 1 }]", "needs the path"),
-        ("[[spec]]\nname = 'f'\npath = 'f.py'\ncase = [{ expression = 'f()', setup = [1] }]", "setup"),
     ],
 )
 def test_a_malformed_spec_is_an_error_that_says_where(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         parse_specs(SpecFile(tmp_path / "own.toml", text.encode()))
-
-
-def test_a_recorded_case_may_leave_its_outcome_to_the_trusted_function(tmp_path: Path) -> None:
-    text = "[[spec]]\nname = 'f'\npath = 'f.py'\ncase = [{ call = '(1,)', kwargs_literal = \"{'a': {1}}\" }]"
-    (spec,) = parse_specs(SpecFile(tmp_path / "own.toml", text.encode()))
-    assert [(case.args, case.kwargs, case.expected) for case in spec.cases] == [((1,), {"a": {1}}, None)]
