@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -158,7 +158,6 @@ class _Audit:
         self._change: ChangeSet | None = None
         self._side, self._root = self._found()
         self._own: Mapping[str, str] = {}  # changed files that were trusted before: name, and name before
-        self._trusted_names: Collection[str] = ()
         self._base = self._trusted(self._root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
         self._warnings += self._policy.expired() if self._policy is not None else ()
@@ -277,7 +276,6 @@ class _Audit:
         """Note which changed files were trusted as they were before the change."""
         if self._change is not None and base.manifest is not None:
             before = {source.name: source for source in self._change.before.sources}
-            self._trusted_names = base.manifest.files
             listed = [name for name in before if name in base.manifest.files]
             self._own = self._change.own(
                 name for name in listed if base.covers(name, sha256(before[name].read()).hexdigest())
@@ -288,7 +286,7 @@ class _Audit:
         """Trust paths as they were before the change; they are read if something else could be compared with them."""
         change = self._change
         assert change is not None
-        self._trusted_names = names = change.names_below(paths)
+        names = change.names_below(paths)
         self._own = change.own(names)
         if all(source.name in self._own for source in self._side.sources):
             many = f"{len(names)} files are" if len(names) != 1 else "1 file is"

@@ -36,7 +36,7 @@ COMMANDS: dict[str, str] = {
     "audit": "Look for what is wrong in code, without an index.",
     "check": "Run the behavior checker on a file.",
     "trust": "Build, sign, verify and show manifests of trusted code.",
-    "store": "Look after an index: show, verify, export it.",
+    "store": "Look after an index: verify what it holds.",
     "text": "Defenses for text corpora.",
     "doctor": "Show what works here: sandbox layers, embedding, store, versions.",
     "rules": "List every rule that an audit may name.",

@@ -15,7 +15,7 @@ SHOWN = 20
 
 @click.group()
 def store() -> None:
-    """Maintain an index: verify, export it."""
+    """Maintain an index."""
 
 
 @store.command("verify")

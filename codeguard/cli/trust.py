@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codeguard.cli.options import FORMAT, store_option
+from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 from codeguard.index.trusted_paths import below
@@ -173,42 +173,35 @@ def verify(context: click.Context, root: Path, label: str | None, format_: str) 
 
 
 @trust.command()
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--files", is_flag=True, help="List every file with its digest.")
-@store_option("The index whose trusted paths are shown without FILE.")
+@STORE
 @FORMAT
 @click.pass_context
 @guarded
-def show(context: click.Context, file: Path | None, files: bool, store: str | None, format_: str) -> None:
-    """Print a manifest in readable form, unverified; without FILE, what an index trusts.
+def show(context: click.Context, store: str | None, format_: str) -> None:
+    """Print what an index trusts: each path with the number of its trusted files, signed or not, and since when.
 
-    An index remembers the paths of `index --trust`: each with the number of its trusted files,
-    signed or not, and since when. Exit code 2 if one of their manifests does not verify.
+    Exit code 2 if one of their manifests does not verify.
     """
-    from codeguard.trust.local import read_limited
-    from codeguard.trust.manifest import manifest_from_json
+    from codeguard.index.workspace import Workspace
 
-    if file is None:
-        if files:
-            raise ConfigError("--files", got="no FILE", expected="a manifest")
-        _show_index(context, store, format_)
-        return
-    payload, envelope = _opened(read_limited(_manifest_at(file)))
-    manifest = manifest_from_json(payload)
-    signatures = [item.keyid for item in envelope.signatures] if envelope else []
+    with contextlib.closing(Workspace(read_settings(context, store=store))) as workspace:
+        for line in workspace.warnings:
+            warn(line)
+        known = workspace.trusted_paths
+        manifest = workspace.manifest
+        names = () if manifest is None else tuple(manifest.files)
+    rows = [{**asdict(item), "files": sum(below(name, item.name) for name in names)} for item in known]
     if format_ == "json":
-        listed = {path: entry.sha256 for path, entry in sorted(manifest.files.items())} if files else None
-        say_json(
-            {"schema": "codeguard.trust/2", **_fields(manifest), "key_ids": signatures, "sha256": listed}
-        )
+        say_json({"schema": "codeguard.trusted-paths/1", "paths": rows})
         return
-    say("not verified: anybody may have written this")
-    _say_manifest(manifest)
-    for keyid in signatures:
-        say(f"signature by a key that calls itself {keyid or 'nothing'}")
-    if files:
-        for path, entry in sorted(manifest.files.items()):
-            say(f"{entry.sha256}  {path}  ({len(entry.chunks)} chunks)")
+    if not rows:
+        say("nothing is trusted; trust a path with: codeguard index PATH… --trust PATH")
+    for row in rows:
+        if row["trusted"]:
+            kind = "signed" if row["signed"] else "unsigned"
+            say(f"{row['path']}  {kind}, {row['files']} files, since {row['since']}")
+        else:
+            say(f"{row['path']}  not trusted, since {row['since']}")
 
 
 @trust.command()
@@ -375,29 +368,6 @@ def _opened(data: bytes) -> tuple[bytes, Envelope | None]:
             raise no_envelope from None
         return data, None
     return envelope.payload, envelope
-
-
-def _show_index(context: click.Context, store: str | None, format_: str) -> None:
-    from codeguard.index.workspace import Workspace
-
-    with contextlib.closing(Workspace(read_settings(context, store=store))) as workspace:
-        for line in workspace.warnings:
-            warn(line)
-        known = workspace.trusted_paths
-        manifest = workspace.manifest
-        names = () if manifest is None else tuple(manifest.files)
-    rows = [{**asdict(item), "files": sum(below(name, item.name) for name in names)} for item in known]
-    if format_ == "json":
-        say_json({"schema": "codeguard.trusted-paths/1", "paths": rows})
-        return
-    if not rows:
-        say("nothing is trusted; trust a path with: codeguard index PATH… --trust PATH")
-    for row in rows:
-        if row["trusted"]:
-            kind = "signed" if row["signed"] else "unsigned"
-            say(f"{row['path']}  {kind}, {row['files']} files, since {row['since']}")
-        else:
-            say(f"{row['path']}  not trusted, since {row['since']}")
 
 
 def _passphrase() -> bytes:

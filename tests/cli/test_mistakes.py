@@ -118,7 +118,6 @@ MISTAKES = [
     (f"accept {DIGEST} --reason ", 2, "reason", "1 to 2000"),
     ("trust verify", 2, "no signing policy", "[signing] table"),
     ("trust verify nosuch", 2, "no such folder: nosuch", "check the path"),
-    ("trust show nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
     ("trust sign ours/m.py --key theirs/x.py", 2, "envelope is not JSON", "codeguard trust build"),
     ("trust build empty", 3, "nothing to trust", "at least one"),
     ("--config nosuch.toml status", 2, "configuration file not found", "check --config"),

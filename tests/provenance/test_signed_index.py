@@ -223,6 +223,6 @@ def test_a_manifest_of_another_chunker_keeps_its_worth(team: Team, monkeypatch: 
         older.setattr("codeguard.corpus.chunking.CHUNKER_ID", "another/1")
         team.run("trust", "build", team.tree)
     team.run("trust", "sign", team.tree, "--key", team.key)
-    assert "another/1" in team.run("trust", "show", team.tree)
+    assert "another/1" in (team.tree / "codeguard.manifest.json").read_text()
     team.index()
     assert team.trust()["pay/src/maths.py::add"] == "trusted"
