@@ -57,16 +57,3 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
         )
     if not report.clean:
         sys.exit(EXIT_FINDINGS)
-
-
-@store.command("export")
-@STORE
-@click.pass_context
-@guarded
-def export_command(context: click.Context, store: str | None) -> None:
-    """Write every chunk with its evidence, one JSON object per line."""
-    from codeguard.ranking.inventory import export
-
-    with opened_index(context, store) as workspace:
-        for record in export(workspace):
-            say_json(record)

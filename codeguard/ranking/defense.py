@@ -216,7 +216,7 @@ class DefenseManager:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def known_only(self, only: bool) -> None:
+    def known_only(self, only: bool = True) -> None:
         """Set whether files that are not examined yet stay unexamined, which their evidence then says."""
         if self._static is not None:
             self._static.known_only = only

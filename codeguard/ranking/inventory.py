@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from codeguard.index.catalog import FileState
 from codeguard.index.on_disk import IndexOnDisk
@@ -18,12 +16,6 @@ from codeguard.ranking.scoring import is_harm
 from codeguard.ranking.signals.base import Check, SignalServices
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.acceptances import load_acceptances
-
-EXPORT = "codeguard.export/1"
-EXPORTED = (
-    *("path", "symbol", "kind", "start_line", "end_line", "sha256", "text", "masked"),
-    *("trust", "on_disk", "convicted", "demoted", "penalty", "evidence"),
-)
 
 
 class ChunkStanding(StrEnum):
@@ -68,13 +60,10 @@ class Overview:
 
 
 class Inventory:
-    """What is known about the files of one workspace, cached while it is valid.
+    """What is known about the files of one workspace, cached while it is valid; nothing is examined or run."""
 
-    With `complete`, all signals are asked and files that are not examined yet are; nothing is run in any case.
-    """
-
-    def __init__(self, workspace: Workspace, *, complete: bool = False) -> None:
-        self._workspace, self._complete = workspace, complete
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._basis: tuple[object, ...] = ()
         self._known: dict[tuple[str, str, Trust], KnownFile] = {}  # by path, digest and trust
 
@@ -113,12 +102,11 @@ class Inventory:
             self._basis, self._known = basis, {}
         services = SignalServices(
             behavior=_once_a_file(workspace.reports(known_only=True)),
-            perplexity=workspace.perplexity if self._complete else None,  # it never decides alone
             static=static,
             acceptances=accepted,
         )
         manager = DefenseManager(config, manifest=workspace.manifest, services=services)
-        manager.known_only(not self._complete)
+        manager.known_only()
         return manager
 
     def _trust(self, path: str, state: FileState, disk: IndexOnDisk) -> Trust:
@@ -147,27 +135,6 @@ class Inventory:
             Candidate(id_, chunk, file, 0.0, on_disk=on_disk) for id_, chunk in chunks.items()
         )
         return tuple(sorted(outcome.retained, key=lambda item: item.chunk.span.start_byte))
-
-
-def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    """Yield a record for each chunk: its location, text, trust and evidence, weighted as in a query.
-
-    No behavior check is run: the evidence of an unchecked function says so.
-
-    Raises:
-        StoreError, ManifestError: see there.
-    """
-    inventory = Inventory(workspace, complete=True)
-    for path in sorted(workspace.catalog.files()):
-        for item in inventory.chunks(path):
-            chunk, known = item.chunk, item.to_json()
-            yield {
-                "schema": EXPORT,
-                "id": item.id,
-                "language": chunk.language,
-                "withheld": chunk.withheld,
-                **{name: known[name] for name in EXPORTED},
-            }
 
 
 def standing(item: Ranked) -> ChunkStanding | None:

