@@ -335,6 +335,11 @@ class Similarity:
         return named and self.comparable and not self.opposed
 
     @property
+    def other_function(self) -> bool:
+        """Whether name and description say that it is another function."""
+        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
+
+    @property
     def score(self) -> float:
         """A single number for choosing between references."""
         copied = 4.0 * max(self.overlap.named, self.overlap.renamed) if self.overlap.near_copy else 0.0
