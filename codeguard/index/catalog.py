@@ -576,6 +576,11 @@ class Catalog:
         with self.changing() as db:
             db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
+    def forget_analyses(self, keys: Iterable[str]) -> None:
+        """Drop cached analyses."""
+        with self.changing() as db:
+            db.executemany("DELETE FROM analyses WHERE key = ?", [(key,) for key in keys])
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 BATCH = BatchSize(12, 1 << 18)
 OBSERVING = ItemBounds(LOOKING_S)
+MOST_STALE = 2  # times as much as is in use of what was derived of trusted files
 
 
 class ExaminationRequest(NamedTuple):
@@ -94,22 +95,27 @@ def of_trusted(
     A file that meets a limit is left out: whoever needs it derives it alone.
     """
     found: dict[str, Any] = {}
+    used: set[str] = set()
 
     def missing() -> Iterator[tuple[SourceFile, object]]:
         for file in files:
-            kept = catalog.analysis(key_of(file)) if catalog is not None else None
+            used.add(key := key_of(file))
+            kept = catalog.analysis(key) if catalog is not None else None
             if kept is None:
                 yield file, as_json(file)
             else:
                 found[file.path] = kept["derived"]
 
-    made: dict[str, dict[str, Any]] = {}
-    for file, answer in answered(executor, task, missing(), BATCH, OBSERVING):
-        if not answer.ended:
-            found[file.path] = answer.value
-            made[key_of(file)] = {"derived": answer.value}
+    made = [item for item in answered(executor, task, missing(), BATCH, OBSERVING) if not item[1].ended]
+    found |= {file.path: answer.value for file, answer in made}
     if made and catalog is not None:
-        catalog.put_analyses(made)
+        catalog.put_analyses({key_of(file): {"derived": found[file.path]} for file, _ in made})
+        kind, _, _ = key_of(made[0][0]).partition(":")
+        stale = set(catalog.analysis_keys(f"{kind}:")) - used
+        if len(stale) > MOST_STALE * len(
+            used
+        ):  # of earlier versions; a catalog without an index has other trees' too
+            catalog.forget_analyses(stale)
     return found
 
 

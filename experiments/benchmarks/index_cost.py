@@ -1,6 +1,6 @@
 """What an index costs beside more and more trusted code, and what a small change costs then.
 
-    python -m experiments.benchmarks.index_cost [--functions N ...] [--json FILE]
+    python -m experiments.benchmarks.index_cost [--functions N ...] [--json FILE] [--record]
 
 The trusted code is the standard library's, file by file until it has that many
 functions; beside it stand the example corpora, unlisted. Every command is a
@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.audit_common import environment_in, finish, parser_of
 from experiments.benchmarks.standard_library import standard_files
+from experiments.figures import Figure, record
 from experiments.workbench import DATA
 
 CODEGUARD = (sys.executable, "-P", "-m", "codeguard")
@@ -36,6 +37,7 @@ def main() -> None:
     """Measure, print and write the figures."""
     parser = parser_of(__doc__)
     parser.add_argument("--functions", type=int, nargs="+", default=[0, 538, 2079, 7858])
+    parser.add_argument("--record", action="store_true", help="write CPU seconds into docs/figures.json")
     arguments = parser.parse_args()
     figures: dict[str, Any] = {"python": sys.version.split()[0], "load": os.getloadavg()}
     with tempfile.TemporaryDirectory() as home:
@@ -45,6 +47,16 @@ def main() -> None:
         for wanted in arguments.functions:
             figures[f"beside {wanted} trusted functions"] = _beside(Path(home), wanted)
     finish(figures, arguments.json)
+    if arguments.record:
+        record("index_cost", dict(_flat(figures)))
+
+
+def _flat(figures: dict[str, Any]) -> Iterator[tuple[str, Figure]]:
+    """Yield the processor seconds of each run under a name of letters and digits."""
+    for part, runs in figures.items():
+        for run, spent in runs.items() if isinstance(runs, dict) else ():
+            if isinstance(spent, dict):
+                yield re.sub(r"\W+", "_", f"{part}_{run}"), spent["cpu"]
 
 
 def _beside(home: Path, wanted: int) -> dict[str, Any]:

@@ -114,3 +114,27 @@ def test_without_chromadb_the_record_is_searched(
     monkeypatch.setitem(sys.modules, "chromadb", None)
     assert not used(vectors)
     assert agree(vectors)
+
+
+def test_an_index_brings_many_changes_over_and_leaves_few_to_the_next_search(
+    vectors: FolderVectors, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chroma = tmp_path / "chroma"
+    vectors.prepare()
+    assert not chroma.exists()  # so that a small run does not load Chroma
+    monkeypatch.setattr(folder, "MOST_DUE", 39)
+    vectors.prepare()
+    assert chroma.exists()
+    vectors.close()
+    stamp = (chroma / "chroma.sqlite3").stat().st_mtime_ns
+    vectors.add(rows(10), unit(3, 10))
+    vectors.delete(["row11"])
+    vectors.prepare()
+    assert (chroma / "chroma.sqlite3").stat().st_mtime_ns == stamp
+    assert agree(vectors)
+    shutil.rmtree(chroma)
+    vectors.close()
+    again = FolderVectors(vectors._catalog)
+    again.prepare()
+    assert chroma.exists()  # a lost folder is made again
+    again.close()

@@ -1,0 +1,82 @@
+"""What is derived of trusted files is made once, and never within the limits of a function that is checked."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+from codeguard import CodeGuard
+from codeguard.config import Settings
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index import observation_tasks
+from codeguard.index.catalog import Catalog
+from codeguard.index.evidence_tasks import FACTS, Checks, facts_key, trusted_facts
+from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.models import CheckReport, Verdict
+from codeguard.workers.processes import default_workers
+from codeguard.workers.tasks import Shared, TaskAnswer
+
+TEXT = 'def halve(number):\n    """Halve a number."""\n    return number / 2\n'
+
+
+class Scripted(Executor):
+    """Workers that answer a check only with the trusted functions' answers, and write down what they are asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        asked = json.loads(args[0][0])
+        self.asked.append((fn.__name__, asked.get("answers", asked.get("known"))))
+        if fn.__name__ == "probe_task":
+            answer: Any = [{"one": [["1"]]}, {"two": [["2"]]}]
+        else:
+            report = CheckReport(Verdict.PASS, "same", "L3").to_json()
+            answer = [None if asked["answers"] is None else ("far", report, 0.1) for _ in asked["subjects"]]
+        future: Future[Any] = Future()
+        future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
+        return future
+
+
+def test_trusted_functions_are_probed_between_checks_and_not_within_one(tmp_path: Path) -> None:
+    file = chunk_file("theirs.py", TEXT.encode())
+    subject = (file.chunks[0], file)
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        for known in ({}, {"one": [["1"]]}):  # the second run has what is worth keeping of the first
+            workers = Scripted()
+            checks = Checks(workers, lambda: Shared.of(b""), catalog)
+            ((_, (far, report)),) = checks([subject], False, SandboxBudget())
+            assert (far, report and report.verdict) == ("far", Verdict.PASS)
+            names = [name for name, _ in workers.asked]
+            assert names[0] == names[-1] == "check_task"
+            assert set(names[1:-1]) == {"probe_task"}
+            assert workers.asked[1][1] == known
+            assert workers.asked[-1][1] == {"one": [["1"]], "two": [["2"]]}
+
+
+def test_facts_are_derived_once_for_a_text_and_those_of_older_texts_are_forgotten(tmp_path: Path) -> None:
+    most = observation_tasks.MOST_STALE
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        for edit in range(most + 2):
+            file = chunk_file("ours.py", f"{TEXT}\n\nEDIT = {edit}\n".encode())
+            found = trusted_facts(default_workers(), [file], catalog)
+            assert found == trusted_facts(Scripted(), [file], catalog)  # nothing is asked again
+            assert facts_key(file) in catalog.analysis_keys(FACTS)
+            assert len(catalog.analysis_keys(FACTS)) <= 1 + most
+
+
+def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) -> None:
+    for name, text in {
+        "ours/a.py": TEXT,
+        "ours/b.py": "def b(x):\n    return x\n",
+        "theirs/c.py": TEXT,
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+    with CodeGuard.open(settings=settings, trust=[tmp_path / "ours"]) as guard:
+        guard.index([tmp_path])
+        for kind in (FACTS, "sketches:"):
+            assert len(guard.catalog.analysis_keys(kind)) == 2
