@@ -122,7 +122,7 @@ def test_an_index_brings_many_changes_over_and_leaves_few_to_the_next_search(
     chroma = tmp_path / "chroma"
     vectors.prepare()
     assert not chroma.exists()  # so that a small run does not load Chroma
-    monkeypatch.setattr(folder, "MOST_DUE", 39)
+    monkeypatch.setattr(folder, "MOST_DUE", 38)
     vectors.prepare()
     assert chroma.exists()
     vectors.close()
