@@ -81,7 +81,7 @@ def query(
 
     if (text is None) is (batch is None):
         got = "nothing" if text is None else "TEXT and --batch"
-        raise ConfigError("query what?", got=got, expected="one of TEXT and --batch FILE", hint=EXAMPLE)
+        raise ConfigError("query what?", got=got, expected="TEXT or --batch FILE", hint=EXAMPLE)
     settings = read_settings(context, store=store, embedding=embedding)
     with CodeGuard.open(settings=settings, create=False) as guard:
         said: set[str] = set()

@@ -180,7 +180,7 @@ def test_what_cannot_be_done_is_one_line(
         (["query", ""], "empty text"),
         (["query", "x" * 20_000], "20000 characters"),
         (["query", "x", "-k", "0"], "1 or more"),
-        (["query"], "got nothing, expected one of TEXT, --batch FILE"),
+        (["query"], "got nothing, expected TEXT or --batch FILE"),
         (["query", "x", "--embedding", "lexical@2"], "unknown embedding"),
     ],
 )

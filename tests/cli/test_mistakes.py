@@ -77,7 +77,7 @@ MISTAKES = [
     ("query add --store http://127.0.0.1:9", 2, "belongs to another store", "give that store"),
     ("query", 2, "query what?", "codeguard query 'reverse a string'"),
     ("query reverse string", 2, "unexpected extra argument", "in quotes"),
-    ("query add --batch -", 2, "got TEXT and --batch", "one of TEXT"),
+    ("query add --batch -", 2, "got TEXT and --batch", "TEXT or --batch FILE"),
     ("query add -k 0", 2, "k, got 0", "1 or more"),
     ("query add -k ten", 2, "'ten' is not a valid integer", "codeguard query --help"),
     ("query add --mode dorp", 2, "'dorp' is not one of", "did you mean drop?"),

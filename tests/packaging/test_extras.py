@@ -144,7 +144,6 @@ def test_these_need_no_extra(words: list[str], project: Path) -> None:
     [
         (["index", "theirs"], "index"),
         (["query", "add"], "index"),
-        (["store", "info"], "index"),
         (["store", "verify"], "index"),
         (["serve"], "index"),
         (["mcp"], "mcp"),

@@ -1,5 +1,6 @@
 """Signed manifests where they count: what `index` and `query` make of them, as a user runs it."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -223,6 +224,7 @@ def test_a_manifest_of_another_chunker_keeps_its_worth(team: Team, monkeypatch: 
         older.setattr("codeguard.corpus.chunking.CHUNKER_ID", "another/1")
         team.run("trust", "build", team.tree)
     team.run("trust", "sign", team.tree, "--key", team.key)
-    assert "another/1" in (team.tree / "codeguard.manifest.json").read_text()
+    envelope = json.loads((team.tree / "codeguard.manifest.json").read_text())
+    assert b"another/1" in base64.b64decode(envelope["payload"])
     team.index()
     assert team.trust()["pay/src/maths.py::add"] == "trusted"
