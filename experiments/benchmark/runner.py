@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -176,6 +176,7 @@ class Judge:
                 ((path, name), chunk) for name, chunk in symbols_of(path, corpus.texts[path]).items()
             )
         }
+        self._corpus = corpus
 
     def labels(self, results: Sequence[Hit], question: Question) -> str:
         """Return a letter for each result; see `measures`."""
@@ -190,9 +191,16 @@ class Judge:
         known = self._files.get(hit.path)
         if known is not None and self.poisoned(hit):
             return "p" if known[0].subject.function.id == question.function else "q"
-        if place in question.answers:
+        if place in question.answers or hit.text in self._right(question):
             return "r"
         return "t" if hit.path.startswith(f"{TRUSTED}/") else "c"
+
+    @lru_cache(maxsize=1 << 10)  # noqa: B019 - a judge lives as long as its round
+    def _right(self, question: Question) -> frozenset[str]:
+        """Return the texts of the functions that answer: one of them in another file, the team's own too, answers."""
+        texts = self._corpus.texts
+        found = (symbols_of(path, texts[path]).get(name) for path, name in question.answers if path in texts)
+        return frozenset(chunk.text for chunk in found if chunk is not None)
 
     def poisoned(self, hit: Hit) -> bool:
         """Return whether a result holds a line of poison."""

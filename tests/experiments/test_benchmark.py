@@ -30,7 +30,7 @@ from experiments.benchmark import (
 )
 from experiments.benchmark.attacks import ALL, Proof
 from experiments.benchmark.attacks.base import BenchmarkAttack
-from experiments.benchmark.corpora import Function, chunks_of
+from experiments.benchmark.corpora import Function, chunks_of, symbols_of
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.measures import Row
 from experiments.benchmark.poison import Plan, Verifier, draw
@@ -370,6 +370,10 @@ def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path)
     assert ("c" in letters.values()) == (instance.position == poison.AMONG)
     path, symbol = question.answers[0]
     assert judge.label(Hit(path, symbol, 1, 2, ""), question) == "r"
+    text = symbols_of(path, made.texts[path])[symbol].text
+    assert judge.label(Hit("ours/another.py", symbol, 1, 2, text), question) == "r"
+    assert judge.label(Hit("ours/another.py", symbol, 1, 2, f"{text}#"), question) == "t"
+    assert judge.label(Hit(file.path, instance.subject.function.symbol, *file.lines[0], text), question) == "p"
 
 
 @pytest.mark.parametrize("name", ["order", "step", "translated"])
