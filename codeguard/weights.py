@@ -74,6 +74,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "stuffing.stuffed": Weight(
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
+    "unrelated.body": Weight(
+        1.5, "does something else than it says, as far as words tell; one of 100 honest functions"
+    ),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
     **dict.fromkeys(
         (

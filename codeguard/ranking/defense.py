@@ -44,7 +44,7 @@ ASKED_LAST = ""  # id of the mark in the place of what a signal says of each que
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated, a constant
 MOST_UNREACHED = 5  # as many as a report names: there may be more
-SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line"})
+SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "unrelated.body"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
 # Suspicions by reading that demote by themselves: less than one of 500 honest functions has one.
 DEMOTING = frozenset(

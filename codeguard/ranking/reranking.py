@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from codeguard.analysis.python.sketches import MAX_TOKENS, words_of_code
+from codeguard.analysis.python.sketches import MAX_TOKENS, description_of, words_of_code
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import (
     DETECTOR_ERROR,
@@ -30,7 +30,6 @@ _PLACE = (
     *("path", "symbol", "start_line", "end_line", "trust", "on_disk"),
     *("penalty", "convicted", "demoted"),
 )
-_LONG = ('"""', "'''")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +271,9 @@ def _likeness(item: Ranked, own: Collection[str]) -> str:
 def _code_digest(text: str, language: str) -> str:
     """Return the digest of a function's code without comments and its first description."""
     words = words_of_code(text, language)
-    described = (
-        place
-        for place, word in enumerate(words)
-        if place and word.endswith(_LONG) and words[place - 1] == ":"
-    )
-    first = next(described, None)
-    if first is not None:
-        del words[first]
+    described = description_of(words)
+    if described is not None:
+        del words[described]
     return parts_digest(*words) if len(words) < MAX_TOKENS else text_digest(text)
 
 

@@ -21,6 +21,8 @@ MAX_TOKENS = 20_000
 _KEPT = 40  # maximum length of a token whose number is cached; long ones rarely recur
 _STRING_TOKEN, _PLAIN_NAME = 1, 2  # numbers for all strings, and for all names that a copy may change
 
+_LONG = ('"""', "'''")
+
 _STRING = (
     r'[rRbBuUfF]{0,2}(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+'
     r"|'''(?:[^'\\]|\\.|'(?!''))*+(?:''')?+"
@@ -77,6 +79,13 @@ def words_of_code(text: str, language: str) -> list[str]:
         return [string or code for _, string, code in pattern.findall(text) if string or code]
     found = (match["string"] or match["code"] for match in pattern.finditer(text))
     return list(islice(filter(None, found), MAX_TOKENS))
+
+
+def description_of(words: list[str]) -> int | None:
+    """Return the place of a Python function's description among the words of its code; None if it has none."""
+    return next(
+        (n for n, word in enumerate(words) if n and word.endswith(_LONG) and words[n - 1] == ":"), None
+    )
 
 
 def sketch(words: list[str]) -> tuple[int, ...]:
