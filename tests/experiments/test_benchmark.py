@@ -373,7 +373,9 @@ def test_the_judge_tells_poison_from_correct_functions_beside_it(tmp_path: Path)
     text = symbols_of(path, made.texts[path])[symbol].text
     assert judge.label(Hit("ours/another.py", symbol, 1, 2, text), question) == "r"
     assert judge.label(Hit("ours/another.py", symbol, 1, 2, f"{text}#"), question) == "t"
-    assert judge.label(Hit(file.path, instance.subject.function.symbol, *file.lines[0], text), question) == "p"
+    assert (
+        judge.label(Hit(file.path, instance.subject.function.symbol, *file.lines[0], text), question) == "p"
+    )
 
 
 @pytest.mark.parametrize("name", ["order", "step", "translated"])
