@@ -34,6 +34,7 @@ OTHER = '"""Return the distance of two places on a sphere."""'
 
 
 BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
+BODIES += ["return line", "print('working', line, limit)\n    return None", "logger.info(line)"]
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -54,6 +55,9 @@ HONEST = [
     'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
     'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
     f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
+    'def same(value):\n    """The identity: whatever it is given."""\n    return value\n',
+    f"def distance_of(a, b):\n    {TOLD}\n    print(measured(a, b))\n",
+    'def note(line, level):\n    """Logs a line of the transfer."""\n    logger.info(line)\n',
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
     f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another

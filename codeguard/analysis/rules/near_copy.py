@@ -15,7 +15,14 @@ from itertools import islice
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
-from codeguard.analysis.python.statements import ITSELF, MAX_STATEMENTS, Statement, is_variable, statements
+from codeguard.analysis.python.statements import (
+    ITSELF,
+    MAX_STATEMENTS,
+    QUIET,
+    Statement,
+    is_variable,
+    statements,
+)
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.corpus import syntax
@@ -37,7 +44,6 @@ MAX_HUNKS = 8
 MAX_CHANGED_HUNKS = 3
 MAX_RUN = 300  # tokens of a changed range that are compared one by one
 LEAVING = frozenset({"raise", "assert", "throw", "abort", "panic"})
-QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")
 _PROTECTING = """
 verify check_hostname cert_reqs CERT_REQUIRED ssl_context autoescape safe_load SafeLoader usedforsecurity
 compare_digest hmac secure httponly samesite algorithms escape quote sanitize sanitise validate valid is_valid
