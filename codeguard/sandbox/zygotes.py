@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import importlib.util
-import itertools
 import json
 import math
 import os
@@ -22,7 +21,6 @@ from typing import NamedTuple
 
 from codeguard import interpreter
 from codeguard.errors import SandboxError
-from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import Layer, Level, Limits
@@ -38,8 +36,6 @@ _LEAST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.25  # between two looks at what a chil
 
 _CHUNK = 1 << 16  # bytes, the capacity of a pipe
 _LATE_S = 0.1  # after the deadline, to read what was written in time
-
-_numbers = itertools.count()  # of the control groups
 
 
 class ZygoteDiedError(Exception):
@@ -203,10 +199,6 @@ class Zygote:
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
-        self._group = None
-        if "cgroup" not in without:
-            self._group = cgroups.ControlGroup(next(_numbers))
-            self._group.add(self._process.pid)
         self._control = ours
         self._since = self._wall_s = self._cpu_s = 0.0  # when it began, and what it is allowed
         self._idle_s = 0.0  # that it was seen to spend neither on a core nor waiting for one
@@ -227,10 +219,6 @@ class Zygote:
             raise SandboxError("the sandbox's zygote does not start", got=str(error)) from None
         self.level = Level(hello["level"])
         self.layers = tuple(Layer(name, bool(engaged), detail) for name, engaged, detail in hello["layers"])
-        if self._group is None:
-            self.layers += (Layer("cgroup", False, "left out on request"),)
-        else:
-            self.layers += (Layer("cgroup", self._group.engaged, self._group.detail),)
 
     @property
     def pid(self) -> int:
@@ -353,5 +341,3 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._group is not None:
-            self._group.remove()

@@ -221,13 +221,6 @@ def _read_only_root(work: str) -> None:
     kernel.mount(None, "/", None, kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY)
 
 
-def _read_only_control_groups(_: str) -> None:
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        place, kind = line.split()[1:3]
-        if kind.startswith("cgroup"):
-            kernel.mount(None, place, None, kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY)
-
-
 def _hide_processes(_: str) -> None:
     _unshare(kernel.CLONE_NEWPID)
     child = os.fork()
@@ -239,7 +232,6 @@ def _hide_processes(_: str) -> None:
 
 _MOUNTS: dict[str, Callable[[str], None]] = {
     "root read-only": _read_only_root,
-    "cgroup read-only": _read_only_control_groups,
     "tmp": lambda _: kernel.mount("tmp", "/tmp", "tmpfs", _MS, "mode=1777"),
     "shm 64 MB": lambda _: kernel.mount("shm", "/dev/shm", "tmpfs", _MS, "size=64m"),
     "shm read-only": lambda _: kernel.mount("shm", "/dev/shm", "tmpfs", _MS | kernel.MS_RDONLY),

@@ -164,7 +164,7 @@ def test_resource_attack_is_cut_half_a_second_after_its_limit_at_the_latest(
 
 # Categories whose effects are harmless even where nothing but the rules stands before them.
 RULES = ("introspection", "imports", "policy", "advisories")
-NO_SYSTEM = frozenset({"namespaces", "landlock", "seccomp", "child_filter", "rlimits", "cgroup"})
+NO_SYSTEM = frozenset({"namespaces", "landlock", "seccomp", "child_filter", "rlimits"})
 
 
 @pytest.fixture(scope="module")

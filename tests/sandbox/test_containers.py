@@ -88,7 +88,7 @@ def test_the_level_is_what_really_holds(name: str, work: Path) -> None:
     done = containers.run(name, (sys.executable, "-P", "-c", LOOK), work)
     found = json.loads(done.stdout)
     layers = found["layers"]
-    assert {layer for layer, (engaged, _) in layers.items() if not engaged} - {"cgroup"} == missing
+    assert {layer for layer, (engaged, _) in layers.items() if not engaged} == missing
     assert found["level"] == level
     assert found["status"] == ("completed" if level >= "L2" else "unsupported")
 
@@ -230,14 +230,12 @@ def vars_of(item: object) -> dict[str, object]:
 
 
 REMEDIES: list[tuple[dict[str, str], Level, list[str]]] = [
-    ({"cgroup": "not writable"}, Level.L0, []),
     ({"namespaces": "clone: Operation not permitted"}, Level.L2, ["L3: namespaces is missing (clone: Operation"]),
     ({"landlock": "x"}, Level.L2, ["L3: landlock is missing (x); it takes a kernel of 5.13 or newer"]),
     ({"landlock": "x", "namespaces": "y"}, Level.L1, ["L2 (one of", "L2 (one of"]),
     ({"capabilities": "user 0 is the machine's root"}, Level.L1, ["L2: capabilities is missing (user 0"]),
     ({"seccomp": "not made for darwin on arm64", "child_filter": "x"}, Level.L0, ["L1: seccomp is missing (not made"]),
     ({"zygote": "Resource temporarily unavailable"}, Level.L0, ["L1: zygote is missing (Resource"]),
-    ({"cgroup": "not writable"}, Level.L3, []),
 ]  # fmt: skip
 
 

@@ -158,7 +158,6 @@ def test_harmless_call_is_allowed_so_that_the_refusals_mean_something(sandbox: S
         ({"capabilities"}, Level.L1),
         ({"seccomp"}, Level.L0),
         ({"rlimits"}, Level.L0),
-        ({"cgroup"}, Level.L3),
     ],
     ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else str(value),
 )

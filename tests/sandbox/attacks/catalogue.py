@@ -76,7 +76,7 @@ ALL = tuple(attack for attacks in CATEGORIES.values() for attack in attacks)
 # What crosses where one layer of the operating system is missing, so that only this layer stands
 # before it: a residual risk. The two seccomp filters count as one layer.
 FILTERS = ("seccomp", "child_filter")
-SINGLE = ("namespaces", "capabilities", "landlock", "seccomp", "child_filter", "rlimits", "cgroup")
+SINGLE = ("namespaces", "capabilities", "landlock", "seccomp", "child_filter", "rlimits")
 ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
     **{(name,): frozenset() for name in SINGLE},
     FILTERS: frozenset(attack.id for attack in ALL if attack.filters_alone),
