@@ -198,10 +198,11 @@ def _reasons(item: Ranked) -> list[Line]:
 
 
 def _pushed_out(ranking: Ranking, before: Sequence[Ranked], after: Sequence[Ranked]) -> list[Ranked]:
-    """Return the candidates that are in the first k only without the defense, with their current place."""
+    """Return what is in the first k only without the defense, with its current place, the most urgent first."""
     kept = represented(after)
     now = {item.id: item for item in (*ranking.ranking, *ranking.dropped)}
-    return [now[item.id] for item in before if item.id not in kept and item.id in now]
+    gone = [now[item.id] for item in before if item.id not in kept and item.id in now]
+    return sorted(gone, key=lambda item: item.standing.place)
 
 
 def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list[Line]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from report_samples import FAIL, UNKNOWN, judged
+from report_samples import FAIL, UNKNOWN, judged, ranking
 
-from codeguard.models import Trust
-from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview
+from codeguard.models import Evidence, Severity, Trust
+from codeguard.ranking.inventory import KnownFile, Overview
 from codeguard.ranking.reranking import Ranked, rank
+from codeguard.reports.html.ranking import ranking_page
 from codeguard.reports.html.site import (
     MOST_CELLS,
     MOST_CHUNKS,
@@ -20,6 +22,11 @@ from codeguard.reports.html.site import (
 )
 
 FRAME = PageFrame("now")
+HARM = Evidence(
+    "capabilities", "exfiltration", 2.5, "sends secrets", demotes=True, severity=Severity.CRITICAL
+)
+ODD = Evidence("behavior", "idle", 1.5, "does nothing", demotes=True, severity=Severity.HIGH)
+OWN = [judged(f"own{number}.py", 0.9) for number in range(3)]
 
 
 def a_file(chunks: int) -> list[Ranked]:
@@ -37,8 +44,32 @@ def test_what_was_found_is_shown_however_much_stands_before_it() -> None:
     page = file_page("x.py", a_file(MOST_CHUNKS + 60), (), "L2", "L3", FRAME)
     assert page.count("<article") == MOST_CHUNKS
     assert "the end" in page
-    assert page.index('id="line-1"') < page.index(f'id="line-{MOST_CHUNKS + 60}"')
+    assert page.index(f'id="line-{MOST_CHUNKS + 60}"') < page.index('id="line-1"')
     assert "… and 60 more chunks" in page
+
+
+def test_harm_is_first_and_as_red_as_what_is_wrong_on_every_page() -> None:
+    harm = judged("x.py", 0.1, HARM, start=9)
+    wrong, odd = judged("x.py", 0.1, FAIL, start=5), judged("x.py", 0.1, ODD, start=1)
+    files = [
+        KnownFile(f"{folder}/x.py", 1, Trust.UNLISTED, (odd, wrong, harm)) for folder in ("a", "a/b", "a")
+    ]
+    asked = [
+        judged(f"{number}.py", 0.1, item) for number, item in enumerate((ODD, FAIL, HARM))
+    ]  # of a file each, because an answer has one chunk of a file
+    pages = [
+        file_page("x.py", (odd, wrong, harm), (), "L2", "L3", FRAME),
+        findings_page(Overview((files[0],)), FRAME, ()),
+        ranking_page(ranking(3, *asked, *OWN), "L2", command="", made=""),
+    ]
+    for page in pages:
+        tags = [("harmful", "bad"), ("convicted", "bad"), ("demoted", "warning")]
+        assert [tag for tag in re.findall(r'class="tag (\w*)">(\w+)<', page) if (tag[1], tag[0]) in tags] == [
+            (kind, words) for words, kind in tags
+        ]
+    page = overview_page(Overview(tuple(files)), {}, FRAME, ())
+    assert re.findall(r"<h3>(\S+)", page) == ["a", "a/b"]
+    assert re.findall(r'">(.*x.py)</a>', page) == ["× x.py"] * 3
 
 
 def test_pages_of_a_large_index_are_bounded() -> None:
@@ -49,7 +80,7 @@ def test_pages_of_a_large_index_are_bounded() -> None:
     assert page.count('<a class="cell') == MOST_CELLS
     assert "… and 1 more files" in page
     assert len(page) < 5_000_000
-    found = tuple(Flagged(a_file(1)[0], ChunkStanding.CONVICTED) for _ in range(MOST_FLAGGED + 5))
+    found = tuple(a_file(1) * (MOST_FLAGGED + 5))
     page = findings_page(Overview((KnownFile("x.py", 1, Trust.UNLISTED, found),), left=3), FRAME, ())
     assert page.count("<li>") == MOST_FLAGGED + 1
     assert "… and 5 more" in page
