@@ -24,8 +24,9 @@ from codeguard.models import (
     parts_digest,
     text_digest,
 )
-from codeguard.ranking.scoring import is_convicted, is_demoted, is_harm, penalty_of
+from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.weights import is_harm
 
 _FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _PLACE = (

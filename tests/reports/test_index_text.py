@@ -26,22 +26,33 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     )
     assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
     assert "more (--format json" not in text
-    many = index_text(replace(REPORT, convicted=(convicted,) * (SHOWN + 2)), "L2")
-    assert many.count("new.py:4 add") == SHOWN
+    many = index_text(
+        replace(REPORT, convicted=tuple(replace(convicted, line=n) for n in range(SHOWN + 2))), "L2"
+    )
+    assert many.count("  new.py:") == SHOWN
     assert "  … and 2 more convicted (--format json lists all)" in many
 
 
-def test_demoted_functions_are_listed_after_the_convicted_in_the_same_form() -> None:
+def test_demoted_functions_are_listed_after_the_convicted_and_harm_first_in_the_same_form() -> None:
     convicted = Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong")
     demoted = Suspect(
         "a\x1b.py", "sub", 9, "1" * 64, "false claim", "reads like sub, and is not", accepted="by Ada"
     )
-    text = index_text(replace(REPORT, convicted=(convicted,), demoted=(demoted,)), "L2")
-    assert (
-        "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
-        in text + "\n"
+    harmful = (
+        Suspect("b.py", name, line, "2" * 64, "harmful", "sends keys") for name, line in (("", 1), ("f", 7))
     )
-    many = index_text(replace(REPORT, demoted=(demoted,) * (SHOWN + 3)), "L2")
+    twice = replace(convicted, path="b.py", line=7)
+    text = index_text(replace(REPORT, convicted=(convicted, twice), demoted=(demoted, *harmful)), "L2")
+    assert "reading: 2 chunks would do harm\n" in text
+    assert (
+        "  b.py:1 (module)  harmful: sends keys\n  b.py:7 f  harmful: sends keys\n"
+        "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
+        in text
+        + "\n"
+    )
+    many = index_text(
+        replace(REPORT, demoted=tuple(replace(demoted, line=n) for n in range(SHOWN + 3))), "L2"
+    )
     assert "  … and 3 more demoted (--format json lists all)" in many
 
 

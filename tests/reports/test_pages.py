@@ -160,7 +160,7 @@ def test_the_level_is_the_first_line(level: str, line: str) -> None:
 
 
 def test_the_story_tells_what_happened() -> None:
-    assert "1 of the 1 nearest results were pushed out, 1 of them harmful or wrong." in a_ranking()
+    assert "1 of the 1 nearest results were pushed out: 1 convicted." in a_ranking()
 
 
 def test_secrets_are_masked() -> None:

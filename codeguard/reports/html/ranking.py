@@ -14,12 +14,17 @@ from codeguard.models import Trust
 from codeguard.ranking.reranking import ChunkStanding, Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, page_of, side_by_side
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
-from codeguard.reports.styled import level_line, unstyled
+from codeguard.reports.styled import kinds, level_line, unstyled
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
 Label = tuple[str, str]  # words and their class
-WORDS = {"bad": "harmful or wrong", "warning": "suspicious", "good": "your own", "other": "unknown"}
+WORDS = {
+    "bad": "harmful or convicted",
+    "warning": "demoted or changed",
+    "good": "your own",
+    "other": "unknown",
+}
 STANDINGS = {
     ChunkStanding.HARMFUL: "bad",
     ChunkStanding.CONVICTED: "bad",
@@ -98,10 +103,9 @@ def story(ranking: Ranking, gone: Sequence[Ranked]) -> str:
     """Return a sentence about what the defense did; `gone` was pushed out of the first k."""
     if ranking.mode == "none":
         return f"{len(ranking.results)} results by similarity alone: nothing was checked."
-    wrong = sum(item.standing.is_wrong for item in gone)
     if not gone:
         return f"{len(ranking.results)} results; nothing that is near the question had to be pushed down."
-    return f"{len(gone)} of the {ranking.k} nearest results were pushed out, {wrong or 'none'} of them {WORDS['bad']}."
+    return f"{len(gone)} of the {ranking.k} nearest results were pushed out: {kinds(item.standing for item in gone)}."
 
 
 def css_class(item: Ranked) -> str:

@@ -25,7 +25,7 @@ from codeguard.reports.html.page import Page, code_block, hidden, page_of, style
 from codeguard.reports.html.ranking import STANDINGS, WORDS, against, beside_twin, css_class, labels
 from codeguard.reports.index import trend_lines
 from codeguard.reports.ranking import ORIGIN, why
-from codeguard.reports.styled import counted, level_line
+from codeguard.reports.styled import counted, kinds, level_line
 
 LONGEST_QUESTION = 1_000  # characters
 COUNTS = (5, 10, 20)
@@ -40,11 +40,6 @@ LONGEST_PATH = 300  # characters in a label of the map
 LONGEST_NAMES = 200
 MOST_CHARACTERS = 150_000  # of a file's code
 MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
-_HEADLINE = {
-    ChunkStanding.HARMFUL: "would do harm",
-    ChunkStanding.CONVICTED: "proven wrong",
-    ChunkStanding.DEMOTED: "suspicious",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +125,7 @@ def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str])
         command="codeguard ls --convicted",
         made=frame.made,
         warnings=[*warnings, *_unread(overview)],
-        filters={"bad": "with harmful or wrong", "warning": "with demoted", "other": "accepted"},
+        filters={"bad": WORDS["bad"], "warning": "demoted", "other": "accepted"},
     )
     return _page(
         page,
@@ -156,22 +151,18 @@ def file_page(
     frame: PageFrame,
 ) -> FinishedPage:
     """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
-    counts = Counter(item.standing for item in chunks)
-    named = [f"{counts[each]} {each}" for each in _HEADLINE if counts[each]]
-    story = "Nothing in this file is convicted or demoted."
-    if named:
-        story = f"{', '.join(named)} of {counted(len(chunks), 'chunk')}."
-    elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
+    story = f"Of {counted(len(chunks), 'chunk')} {kinds(item.standing for item in chunks)}."
+    if chunks and all(item.trust is Trust.TRUSTED for item in chunks):
         story = "Your own code: the manifest lists it as it is."
     present = set(map(css_class, chunks))
-    kinds = {kind: words for kind, words in WORDS.items() if kind in present}
+    filters = {kind: words for kind, words in WORDS.items() if kind in present}
     page = Page(
         title=path,
         story=story,
         facts={"chunks": str(len(chunks)), "checked in": level_line(level, required_level)},
         command=f"codeguard ls {shlex.quote(path)}",
         made=frame.made,
-        filters=kinds if len(kinds) > 1 else None,
+        filters=filters if len(filters) > 1 else None,
     )
     values = {
         "css_class": css_class,
@@ -210,16 +201,10 @@ def _folder(item: KnownFile) -> str:
 
 
 def _story(files: Sequence[KnownFile]) -> str:
-    """Return the headline: harm first, then what is wrong, then what is suspicious."""
-    counts = Counter(part.standing for item in files for part in item.flagged)
+    """Return the headline: harm first, then what is convicted, then what is demoted."""
     own = sum(item.trust is Trust.TRUSTED for item in files)
-    named = [f"{counts[each]} {words}" for each, words in _HEADLINE.items() if counts[each]]
-    if named:
-        number, _, words = named[0].partition(" ")
-        named[0] = f"{counted(int(number), 'chunk')} {words}"
-    found = ", ".join(named) or "nothing harmful, wrong or suspicious"
-    is_own = "is your own" if own == 1 else "are your own"
-    return f"{counted(len(files), 'file')}: {found}; {counted(own, 'file')} {is_own}."
+    found = kinds(part.standing for item in files for part in item.flagged)
+    return f"{counted(len(files), 'file')}, {own} of them your own; of the chunks {found}."
 
 
 def _unread(overview: Overview) -> list[str]:
