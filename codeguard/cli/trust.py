@@ -82,7 +82,7 @@ def build(
     )
     write_atomically(output, manifest_to_json(manifest))
     _report(manifest, output)
-    warn(f"not signed yet; next: codeguard trust sign {output} --key KEY")
+    warn(f"not signed yet; next: codeguard trust sign {output} --key KEY --count-as IDENTITY")
 
 
 @trust.command()

@@ -226,7 +226,7 @@ def test_the_map_knows_what_is_what(client: Client) -> None:
     assert {(kind, file_id(path)) for path, kind in kinds.items()} <= set(cells)
     story = re.search(r"5 files, [^<]*", page)
     assert story is not None
-    assert story[0] == "5 files, 1 of them your own; of the chunks 1 harmful, 1 convicted."
+    assert story[0] == "5 files, 1 of them your own; chunks: 1 harmful, 1 convicted."
 
 
 def test_the_map_names_what_the_last_run_convicted_newly_and_what_no_longer(
@@ -251,7 +251,7 @@ def test_the_map_names_what_the_last_run_convicted_newly_and_what_no_longer(
 def test_a_file_shows_the_code_beside_its_twin(client: Client) -> None:
     page = client(f"/file?id={file_id('theirs/wrong.py')}").text
     assert "yours: add, ours/m.py:1" in page
-    assert "Of 1 chunk 1 convicted." in page
+    assert "1 chunk: 1 convicted." in page
     assert "codeguard accept" in page
     assert "<form class" not in page
 

@@ -91,6 +91,7 @@ def overview_page(
     files = overview.files
     shown = files[:MOST_CELLS]
     by_folder = groupby(sorted(shown, key=_folder), key=_folder)
+    folders = [(name, sorted(found, key=_urgency)) for name, found in by_folder]
     page = Page(
         title="Map of the index",
         story=_story(files),
@@ -105,7 +106,7 @@ def overview_page(
         "map.html",
         replace(frame, address="/"),
         trend=trend_lines(trend),
-        folders=[(name, sorted(found, key=_urgency)) for name, found in by_folder],
+        folders=sorted(folders, key=lambda folder: _urgency(folder[1][0])[:2]),
         left=len(files) - len(shown),
         kinds=_kinds,
         cell=_cell,
@@ -151,7 +152,7 @@ def file_page(
     frame: PageFrame,
 ) -> FinishedPage:
     """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
-    story = f"Of {counted(len(chunks), 'chunk')} {kinds(item.standing for item in chunks)}."
+    story = f"{counted(len(chunks), 'chunk')}: {kinds(item.standing for item in chunks)}."
     if chunks and all(item.trust is Trust.TRUSTED for item in chunks):
         story = "Your own code: the manifest lists it as it is."
     present = set(map(css_class, chunks))
@@ -204,7 +205,7 @@ def _story(files: Sequence[KnownFile]) -> str:
     """Return the headline: harm first, then what is convicted, then what is demoted."""
     own = sum(item.trust is Trust.TRUSTED for item in files)
     found = kinds(part.standing for item in files for part in item.flagged)
-    return f"{counted(len(files), 'file')}, {own} of them your own; of the chunks {found}."
+    return f"{counted(len(files), 'file')}, {own} of them your own; chunks: {found}."
 
 
 def _unread(overview: Overview) -> list[str]:
