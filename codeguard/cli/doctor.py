@@ -21,15 +21,7 @@ from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirem
 if TYPE_CHECKING:
     from codeguard.config import Settings
 
-PACKAGES = (
-    "chromadb",
-    "click",
-    "numpy",
-    "RestrictedPython",
-    "tree-sitter",
-    "tree-sitter-python",
-    "tokenizers",
-)
+PACKAGES = "chromadb click numpy RestrictedPython tree-sitter tree-sitter-python tokenizers".split()
 
 
 @click.command()

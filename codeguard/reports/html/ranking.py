@@ -87,9 +87,6 @@ def counterpart_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
     for own in trusted:
         if own.chunk.symbol.rpartition(".")[2] == bare:
             return own
-    named = [own for own in trusted if own.chunk.symbol and own.chunk.symbol in reasons]
-    if named:
-        return named[0]
     best = max(trusted, key=lambda own: _alike(own, item), default=None)
     return best if best is not None and _alike(best, item) >= ALIKE else None
 
