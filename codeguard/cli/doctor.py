@@ -21,7 +21,15 @@ from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirem
 if TYPE_CHECKING:
     from codeguard.config import Settings
 
-PACKAGES = "chromadb click numpy RestrictedPython tree-sitter tree-sitter-python tokenizers".split()
+PACKAGES = [
+    "chromadb",
+    "click",
+    "numpy",
+    "RestrictedPython",
+    "tree-sitter",
+    "tree-sitter-python",
+    "tokenizers",
+]
 
 
 @click.command()

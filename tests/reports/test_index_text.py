@@ -38,14 +38,12 @@ def test_demoted_functions_are_listed_after_the_convicted_and_harm_first_in_the_
     demoted = Suspect(
         "a\x1b.py", "sub", 9, "1" * 64, "false claim", "reads like sub, and is not", accepted="by Ada"
     )
-    harmful = (
-        Suspect("b.py", name, line, "2" * 64, "harmful", "sends keys") for name, line in (("", 1), ("f", 7))
-    )
+    harmful = Suspect("b.py", "", 7, "2" * 64, "harmful", "sends keys")
     twice = replace(convicted, path="b.py", line=7)
-    text = index_text(replace(REPORT, convicted=(convicted, twice), demoted=(demoted, *harmful)), "L2")
-    assert "reading: 2 chunks would do harm\n" in text
+    text = index_text(replace(REPORT, convicted=(convicted, twice), demoted=(demoted, harmful)), "L2")
+    assert "reading: 1 chunk would do harm\n" in text
     assert (
-        "  b.py:1 (module)  harmful: sends keys\n  b.py:7 f  harmful: sends keys\n"
+        "  b.py:7 (module)  harmful: sends keys\n"
         "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
         in text
         + "\n"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.models import Evidence, Severity, Trust
 from codeguard.ranking.inventory import KnownFile, Overview
-from codeguard.ranking.reranking import Ranked, rank
+from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.ranking import ranking_page
 from codeguard.reports.html.site import (
     MOST_CELLS,
@@ -22,22 +21,15 @@ from codeguard.reports.html.site import (
 )
 
 FRAME = PageFrame("now")
-HARM = Evidence(
-    "capabilities", "exfiltration", 2.5, "sends secrets", demotes=True, severity=Severity.CRITICAL
-)
-ODD = Evidence("behavior", "idle", 1.5, "does nothing", demotes=True, severity=Severity.HIGH)
+HARM = Evidence("agent", "x", 2.5, "sends secrets", demotes=True, severity=Severity.HIGH)
+ODD = Evidence("idle", "x", 1.5, "does nothing", demotes=True, severity=Severity.MEDIUM)
 OWN = [judged(f"own{number}.py", 0.9) for number in range(3)]
 
 
 def a_file(chunks: int) -> list[Ranked]:
     """Return the chunks of a file, in their order; the last one is convicted."""
     plain = [judged("x.py", 0.1, UNKNOWN, start=line) for line in range(1, chunks)]
-    bad = judged("x.py", 0.1, FAIL, start=chunks, text="def f():\n    return 'the end'\n")
-    placed = [
-        replace(item, chunk=replace(item.chunk, span=item.chunk.span._replace(start_byte=number)))
-        for number, item in enumerate((*plain, bad))
-    ]
-    return sorted(rank(placed)[0], key=lambda item: item.chunk.span.start_byte)
+    return [*plain, judged("x.py", 0.1, FAIL, start=chunks, text="def f():\n    return 'the end'\n")]
 
 
 def test_what_was_found_is_shown_however_much_stands_before_it() -> None:
@@ -48,28 +40,20 @@ def test_what_was_found_is_shown_however_much_stands_before_it() -> None:
     assert "… and 60 more chunks" in page
 
 
-def test_harm_is_first_and_as_red_as_what_is_wrong_on_every_page() -> None:
-    harm = judged("x.py", 0.1, HARM, start=9)
-    wrong, odd = judged("x.py", 0.1, FAIL, start=5), judged("x.py", 0.1, ODD, start=1)
-    files = [
-        KnownFile(f"{folder}/x.py", 1, Trust.UNLISTED, (odd, wrong, harm)) for folder in ("a", "a/b", "a")
-    ]
-    asked = [
-        judged(f"{number}.py", 0.1, item) for number, item in enumerate((ODD, FAIL, HARM))
-    ]  # of a file each, because an answer has one chunk of a file
-    pages = [
-        file_page("x.py", (odd, wrong, harm), (), "L2", "L3", FRAME),
-        findings_page(Overview((files[0],)), FRAME, ()),
-        ranking_page(ranking(3, *asked, *OWN), "L2", command="", made=""),
-    ]
-    for page in pages:
-        tags = [("harmful", "bad"), ("convicted", "bad"), ("demoted", "warning")]
-        assert [tag for tag in re.findall(r'class="tag (\w*)">(\w+)<', page) if (tag[1], tag[0]) in tags] == [
-            (kind, words) for words, kind in tags
-        ]
-    page = overview_page(Overview(tuple(files)), {}, FRAME, ())
-    assert re.findall(r"<h3>(\S+)", page) == ["a", "a/b"]
-    assert re.findall(r'">(.*x.py)</a>', page) == ["× x.py"] * 3
+def test_harm_is_first_and_as_red_as_what_is_convicted_on_every_page() -> None:
+    given = {"a/1.py": ODD, "b/2.py": FAIL, "a/3.py": HARM}
+    found = tuple(judged(path, 0.1, item) for path, item in given.items())
+    files = Overview(tuple(KnownFile(item.chunk.path, 1, Trust.UNLISTED, (item,)) for item in found))
+    for page in (
+        file_page("x.py", found, (), "L2", "L3", FRAME),
+        findings_page(Overview((KnownFile("x.py", 1, Trust.UNLISTED, found),)), FRAME, ()),
+        ranking_page(ranking(3, *found, *OWN), "L2", command="", made=""),
+    ):
+        tags = re.findall(r'class="tag (bad|warning)">(\w+)<', page)
+        assert tags[:3] == [("bad", "harmful"), ("bad", "convicted"), ("warning", "demoted")]
+    page = overview_page(files, {}, FRAME, ())
+    assert re.findall(r"<h3>(\S+)", page) == ["a", "b"]
+    assert re.findall(r'">(.*py)</a>', page) == ["× 3.py", "! 1.py", "× 2.py"]
 
 
 def test_pages_of_a_large_index_are_bounded() -> None:
