@@ -35,10 +35,11 @@ from codeguard.workers.tasks import Shared
 
 @dataclass(frozen=True, slots=True)
 class CheckedFunction:
-    """One function of a checked file and the checker's report on it."""
+    """One function of a checked file, the checker's report on it, and the trusted function of its name, if any."""
 
     chunk: Chunk
     report: CheckReport
+    own: Chunk | None = None
 
 
 def check_file(
@@ -111,7 +112,12 @@ def check_file(
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
         if any(report.spent for report in found.values()):
             budget.unfinished(file.path)
-        return [CheckedFunction(chunk, found[chunk.span]) for chunk in wanted if chunk.span in found]
+        own = {chunk.symbol: chunk for item in trusted for chunk in item.chunks if checkable(chunk)}
+        return [
+            CheckedFunction(chunk, found[chunk.span], own.get(chunk.symbol))
+            for chunk in wanted
+            if chunk.span in found
+        ]
 
 
 def _package_folder(path: Path) -> Path:

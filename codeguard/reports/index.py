@@ -69,13 +69,11 @@ def index_text(report: IndexReport, required_level: str) -> str:
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)
         lines.append(f"secrets: {len(report.secrets)} chunks hold one, {kept} of them withheld, all masked")
-        lines += _some(
-            [
-                f"{escaped(item.path)}:{item.start_line}-{item.end_line}: "
-                + ", ".join(f"secrets.{rule}" for rule in item.rules)
-                for item in report.secrets
-            ]
-        )
+        for item in report.secrets[:SHOWN]:
+            rules = ", ".join(f"secrets.{rule}" for rule in item.rules)
+            lines.append(f"  {escaped(item.path)}:{item.start_line}-{item.end_line}: {rules}")
+        if len(report.secrets) > SHOWN:
+            lines.append(f"  … and {len(report.secrets) - SHOWN} more")
     if report.notes:
         lines.append(f"notes: {counted(len(noted), 'file')}")
         lines += by_reason((("; ".join(reasons), path) for path, reasons in noted.items()), LISTED)
@@ -141,8 +139,3 @@ def _suspects(found: Sequence[Suspect], kind: str) -> list[str]:
     ]
     more = len(found) - SHOWN
     return [*lines, f"  … and {more} more {kind}{LISTED}"] if more > 0 else lines
-
-
-def _some(lines: list[str]) -> list[str]:
-    more = [f"  … and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    return [f"  {line}" for line in lines[:SHOWN]] + more

@@ -62,14 +62,10 @@ def ranking_lines(
     for item in results:
         lines += [(), *_result(item, full=full, explain=explain, defended=ranking.mode != "none")]
     gone = _pushed_out(ranking, before, results)
-    if explain and gone:
-        lines += [(), line(Styled(f"pushed out of the first {ranking.k}", "strong"))]
-        for item in gone:
-            lines += [_short(item, after=True), *_reasons(item)]
     others = [item for item in ranking.dropped if item not in gone]
-    if explain and others:
-        lines += [(), line(Styled("dropped as well", "strong"))]
-        for item in others:
+    for title, items in {f"pushed out of the first {ranking.k}": gone, "dropped as well": others}.items():
+        lines += [(), line(Styled(title, "strong"))] if explain and items else []
+        for item in items if explain else ():
             lines += [_short(item, after=True), *_reasons(item)]
     if ranking.mode != "none":
         lines += [(), *_closing(ranking, gone, explain=explain)]

@@ -42,8 +42,7 @@ class Site:
 
     def frame(self) -> PageFrame:
         """Return the frame of a page created now."""
-        made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-        return PageFrame(made)
+        return PageFrame(datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"))
 
     def close(self) -> None:
         """Release the index; the next request reopens it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,6 @@ from codeguard.reports.html.page import Page, code_block, page_of, side_by_side
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
 from codeguard.reports.styled import kinds, level_line, unstyled
 
-ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
 Label = tuple[str, str]  # words and their class
 WORDS = {
@@ -76,24 +75,16 @@ def ranking_page(
 
 
 def counterpart_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
-    """Return the trusted candidate that this one imitates, found by its evidence, its name, or its text."""
+    """Return the trusted candidate that this one imitates, found by its evidence or its name."""
     if not item.chunk.symbol:  # what stands between functions imitates none
         return None
-    reasons = " ".join(part.reason for part in item.evidence)
-    for own in trusted:
-        if f"{own.chunk.path}:{own.chunk.start_line}" in reasons.replace(")", " ").replace(";", " ").split():
-            return own
+    compared = (part.reason for part in item.evidence if part.signal in ("behavior", "near_copy"))
+    words = re.split(r"[\s;)]+", " ".join(compared))
     bare = item.chunk.symbol.rpartition(".")[2]
-    for own in trusted:
-        if own.chunk.symbol.rpartition(".")[2] == bare:
-            return own
-    best = max(trusted, key=lambda own: _alike(own, item), default=None)
-    return best if best is not None and _alike(best, item) >= ALIKE else None
-
-
-def _alike(own: Ranked, item: Ranked) -> float:
-    first, second = own.chunk.text[:4000].split(), item.chunk.text[:4000].split()
-    return difflib.SequenceMatcher(None, first, second).quick_ratio()
+    named = [own for own in trusted if f"{own.chunk.path}:{own.chunk.start_line}" in words]
+    named += [own for own in trusted if own.chunk.symbol.rpartition(".")[2] == bare]
+    named += [own for own in trusted if own.chunk.symbol in words]
+    return next(iter(named), None)
 
 
 def story(ranking: Ranking, gone: Sequence[Ranked]) -> str:

@@ -165,15 +165,9 @@ def file_page(
         made=frame.made,
         filters=filters if len(filters) > 1 else None,
     )
-    values = {
-        "css_class": css_class,
-        "labels": labels,
-        "against": against,
-        "accepted": ChunkStanding.ACCEPTED,
-    }
-    return _page(
-        page, "file.html", frame, parts=_parts(chunks, trusted), left=len(chunks) - MOST_CHUNKS, **values
-    )
+    values = {"css_class": css_class, "labels": labels, "against": against}
+    parts, left = _parts(chunks, trusted), len(chunks) - MOST_CHUNKS
+    return _page(page, "file.html", frame, parts=parts, left=left, **values)
 
 
 def _page(page: Page, template: str, frame: PageFrame, **values: Any) -> FinishedPage:
