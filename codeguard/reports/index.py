@@ -108,7 +108,7 @@ def _missing(coverage: SpecCoverage) -> list[str]:
     rest = f" and {len(named) - MISSING} more{LISTED}" if len(named) > MISSING else ""
     return [
         "not in the sandbox, though trusted functions import them: "
-        f"{', '.join(named[:MISSING])}{rest}; name pure Python ones in defense.modules (codeguard config)"
+        f"{', '.join(named[:MISSING])}{rest}; name pure Python ones in defense.modules (codeguard config show)"
     ]
 
 
