@@ -26,9 +26,8 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     )
     assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
     assert "more (--format json" not in text
-    many = index_text(
-        replace(REPORT, convicted=tuple(replace(convicted, line=n) for n in range(SHOWN + 2))), "L2"
-    )
+    lines = tuple(replace(convicted, line=number) for number in range(SHOWN + 2))
+    many = index_text(replace(REPORT, convicted=lines), "L2")
     assert many.count("  new.py:") == SHOWN
     assert "  … and 2 more convicted (--format json lists all)" in many
 
@@ -45,12 +44,10 @@ def test_demoted_functions_are_listed_after_the_convicted_and_harm_first_in_the_
     assert (
         "  b.py:7 (module)  harmful: sends keys\n"
         "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
-        in text
-        + "\n"
+        in f"{text}\n"
     )
-    many = index_text(
-        replace(REPORT, demoted=tuple(replace(demoted, line=n) for n in range(SHOWN + 3))), "L2"
-    )
+    lines = tuple(replace(demoted, line=number) for number in range(SHOWN + 3))
+    many = index_text(replace(REPORT, demoted=lines), "L2")
     assert "  … and 3 more demoted (--format json lists all)" in many
 
 
