@@ -28,7 +28,7 @@ NOT_AS_INDEXED = {
 }
 # What the behavior checker's verdict means to the reader of a result.
 MEANING = {
-    "pass": ("behaves as expected of it", "good"),
+    "pass": ("behaves as expected", "good"),
     "differs": ("keeps another contract than yours", ""),
     "no_signal": ("behavior not tested: nothing of yours to compare with", "faint"),
     "unsupported": ("behavior not tested", "faint"),
