@@ -34,7 +34,6 @@ from codeguard.weights import is_harm
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
 BY_NAME = 512
-_NOTHING_FOUND: dict[str, Any] = {"convicted": [], "demoted": [], "verdicts": {}}  # what is kept of a file
 
 
 class VerdictCounts(NamedTuple):
@@ -70,15 +69,13 @@ class Judge:
 
     def run(self) -> int:
         """Run the static signals and behavior checks missing in the catalog; return how many checks ran."""
-        unknown = {path: key for path, key in self._untrusted() if self._catalog.analysis(key) is None}
-        missing = list(unknown)
+        missing = [path for path, key in self._untrusted() if self._catalog.analysis(key) is None]
         self._due = len(missing)
         self._static.prepare(self._files(missing), self._observed)
         if missing:
             self._progress("signals", self._due, self._due)
         self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
         if not self._enabled:
-            self._catalog.put_analyses({key: dict(_NOTHING_FOUND) for key in unknown.values()})
             return 0
         subjects = [
             (chunk, file)
@@ -104,8 +101,6 @@ class Judge:
 
     def outcome(self) -> VerdictCounts:
         """Return the verdicts on the functions of the whole index."""
-        if not self._enabled:
-            return VerdictCounts((), (), {})
         accepted = load_acceptances(self._workspace.state)
         found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
@@ -129,7 +124,7 @@ class Judge:
                 harm = (item.reason for item in self._static(chunk, file, trust) if is_harm(item))
                 if reason := next(harm, ""):
                     rows["demoted"].append(_suspect(chunk, HARM, reason))
-            for chunk in (item for item in file.chunks if self._checked(item, file)):
+            for chunk in (item for item in file.chunks if self._enabled and self._checked(item, file)):
                 report = reports(chunk, file)
                 # Nobody would expect a verdict on other languages, nor on declarations in a stub file.
                 runs = chunk.language == "python" and not chunk.path.endswith(".pyi")
