@@ -113,11 +113,8 @@ def check_file(
         if any(report.spent for report in found.values()):
             budget.unfinished(file.path)
         own = {chunk.symbol: chunk for item in trusted for chunk in item.chunks if checkable(chunk)}
-        return [
-            CheckedFunction(chunk, found[chunk.span], own.get(chunk.symbol))
-            for chunk in wanted
-            if chunk.span in found
-        ]
+        kept = [chunk for chunk in wanted if chunk.span in found]
+        return [CheckedFunction(chunk, found[chunk.span], own.get(chunk.symbol)) for chunk in kept]
 
 
 def _package_folder(path: Path) -> Path:

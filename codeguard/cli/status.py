@@ -157,9 +157,8 @@ def ls(
         return
     lines = [line(Styled("state      bytes  file", "faint"))] if files else []
     for item in files:
-        mark = Styled("changed ", "bad") if item.changed else Styled("        ")
-        if item.trusted:
-            mark = Styled("trusted ", "good")
+        state = "trusted" if item.trusted else "changed" if item.changed else ""
+        mark = Styled(f"{state:<8}", "good" if item.trusted else "bad")
         wrong = "; ".join(f"{kind}: {', '.join(symbols)}" for kind, symbols in item.suspects.items())
         lines.append(
             line(
