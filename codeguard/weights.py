@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codeguard.errors import ConfigError
-from codeguard.models import Severity
+from codeguard.models import Evidence, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class Weight:
 
 
 INSECURE = "insecure"
+# Signals that judge where a text comes from, flaws, or what was not read.
+NO_HARM = frozenset(
+    {"provenance", "distance", "perplexity", "near_copy", "audit", "documents", "secrets", INSECURE}
+)
 DEFAULTS: Mapping[str, Weight] = {
     "provenance.trusted": Weight(-0.5, "the team's own text, verified now: a bonus below one deviation"),
     "provenance.copy": Weight(
@@ -158,3 +162,10 @@ class Weights:
 def default(key: str, severity: Severity) -> Weight:
     """Return the default weight of a rule, and why."""
     return DEFAULTS.get(key) or (FLAWS if key.partition(".")[0] == INSECURE else BY_SEVERITY)[severity]
+
+
+def is_harm(item: Evidence) -> bool:
+    """Return whether evidence is of harm that was planted, not of a wrong result or a flaw."""
+    if item.signal == "behavior":
+        return item.id == "violation"
+    return (item.convicts or item.demotes) and item.severity >= Severity.HIGH and item.signal not in NO_HARM

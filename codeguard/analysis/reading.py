@@ -181,5 +181,5 @@ class Reading:
 def _error_text(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         where = f" in line {error.lineno}" if error.lineno else ""
-        return f"{error.msg}{where}"
+        return f"{error.msg.partition(' (detected at line')[0]}{where}"
     return str(error) or type(error).__name__

@@ -13,7 +13,7 @@ from codeguard.audit.imported_files import on_disk, read_named
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.behavior.specs.files import spec_files
-from codeguard.config import Settings, user_config_dir
+from codeguard.config import Settings
 from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES
 from codeguard.errors import ConfigError, CorpusError, NothingToDoError
@@ -29,16 +29,17 @@ from codeguard.index.without_index import index_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import read_given
-from codeguard.trust.installation import kept_secret, left_alone
+from codeguard.trust.installation import left_alone, seed_of
 from codeguard.workers.tasks import Shared
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFunction:
-    """One function of a checked file and the checker's report on it."""
+    """One function of a checked file, the checker's report on it, and the trusted function of its name, if any."""
 
     chunk: Chunk
     report: CheckReport
+    own: Chunk | None = None
 
 
 def check_file(
@@ -111,7 +112,9 @@ def check_file(
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
         if any(report.spent for report in found.values()):
             budget.unfinished(file.path)
-        return [CheckedFunction(chunk, found[chunk.span]) for chunk in wanted if chunk.span in found]
+        own = {chunk.symbol: chunk for item in trusted for chunk in item.chunks if checkable(chunk)}
+        kept = [chunk for chunk in wanted if chunk.span in found]
+        return [CheckedFunction(chunk, found[chunk.span], own.get(chunk.symbol)) for chunk in kept]
 
 
 def _package_folder(path: Path) -> Path:
@@ -131,14 +134,12 @@ def _material(
         got = ", ".join(map(str, against))
         raise CorpusError("nothing to check against", got=got, expected="files", hint="check the path")
     if index is not None:
-        trusted, seed = index.trusted_files(), index.seed
-    else:
-        seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+        trusted = index.trusted_files()
     return trusted, material(
         trusted=trusted,
         comparing=compared(trusted, ()),
         specs=spec_files(map(Path, chosen.specs)),
-        seed=seed,
+        seed=seed_of(chosen) if index is None else index.seed,
         required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
         facts=trusted_facts(executor, trusted, None if index is None else index.catalog),

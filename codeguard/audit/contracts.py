@@ -13,12 +13,12 @@ from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.verdict.profiles import observe
 from codeguard.behavior.verdict.running import drive
-from codeguard.config import Settings, user_config_dir
+from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import NothingToDoError
 from codeguard.index.file_tasks import masked
 from codeguard.sandbox import Level, Sandbox, read_given
-from codeguard.trust.installation import kept_secret
+from codeguard.trust.installation import seed_of
 
 
 def contract_of(path: Path, symbol: str, settings: Settings) -> list[str]:
@@ -47,7 +47,7 @@ def contract_of(path: Path, symbol: str, settings: Settings) -> list[str]:
                 heading,
                 f"  not run: the sandbox offers {sandbox.level.name}, {required.name} is required",
             ]
-        seed = settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+        seed = seed_of(settings)
         (profile,) = drive(sandbox, [observe(reference, sandbox.level, Budget(), seed)])
     calls = f"{len(profile.examples)} examples, {len(profile.generated)} more calls with a certain result"
     names = [item.name for item in reference.definition.parameters if item.kind in ("positional", "args")]

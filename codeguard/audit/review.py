@@ -27,7 +27,7 @@ from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
-from codeguard.config import Settings, user_config_dir
+from codeguard.config import Settings
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import is_test
 from codeguard.index.evidence_tasks import worker_sandbox
@@ -37,7 +37,7 @@ from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
 from codeguard.syntax.capabilities import CONVICTING, ENVIRONMENT
-from codeguard.trust.installation import kept_secret
+from codeguard.trust.installation import seed_of
 from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared, by_values
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)
@@ -146,7 +146,7 @@ def _material(settings: Settings) -> Shared:
     value = {
         "level": settings.defense.required_level,
         "given": read_given(settings.defense.modules),
-        "seed": (settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")).hex(),
+        "seed": seed_of(settings).hex(),
     }
     return Shared.of_values(value)
 

@@ -68,7 +68,7 @@ def _in_one_line() -> Iterator[None]:
     except NoArgsIsHelpError:
         raise
     except click.UsageError as error:
-        said = error.format_message().rstrip(".").replace("\n", " ")
+        said = " ".join(error.format_message().rstrip(".").split())
         warn(f"{said[:1].lower()}{said[1:]}{_next_step(error)}")
         raise click.exceptions.Exit(error.exit_code) from None
     except OSError as error:  # of click's own output: the help, the version

@@ -38,9 +38,8 @@ def check(
     """Run the behavior checker on the functions of a file, in the sandbox.
 
     Exit code 1: a function is convicted, is not the trusted function that it claims to be, or spends its share of
-    --budget; 2: one could
-    not be tested because the sandbox is too weak or codeguard failed; 3: none could be tested, because
-    nothing says what they should do or they cannot be run.
+    --budget; 2: one could not be tested because the sandbox is too weak or codeguard failed; 3: none could be tested,
+    because nothing says what they should do or they cannot be run.
     """
     from codeguard.audit.check import check_file
     from codeguard.index.sandbox_budget import SandboxBudget

@@ -21,7 +21,7 @@ from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirem
 if TYPE_CHECKING:
     from codeguard.config import Settings
 
-PACKAGES = (
+PACKAGES = [
     "chromadb",
     "click",
     "numpy",
@@ -29,7 +29,7 @@ PACKAGES = (
     "tree-sitter",
     "tree-sitter-python",
     "tokenizers",
-)
+]
 
 
 @click.command()

@@ -48,10 +48,11 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
     for outside in (path for path in chosen if not path.is_relative_to(here.resolve())):
         raise ConfigError("a path outside of this folder", got=str(outside), expected=f"one in {here}")
     names = [path.relative_to(here.resolve()).as_posix() for path in chosen]
+    owners = _owners(here)
     for top in sorted({*files} | {*names}):
         mark = "your own?" if top in names else ""
         count = sum(name.is_relative_to(top) for name in found)
-        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}")
+        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}{owners.get(top, '')}")
     if not names:
         raise NothingToDoError("no folder looks like your own", hint="name it: codeguard init PATH…")
     if not yes and not click.confirm(
@@ -71,6 +72,16 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
     say(f"next: codeguard index {' '.join([*names, *rest])}")
     if rest:
         warn(f"not trusted, and checked against your own: {', '.join(rest)}")
+
+
+def _owners(here: Path) -> dict[str, str]:
+    """Return whom CODEOWNERS names for top folders: a hint, because whoever can write here can write that."""
+    places = (here / folder / "CODEOWNERS" for folder in (".github", ".", "docs"))
+    text = next((place.read_text("utf-8", "replace") for place in places if place.is_file()), "")
+    rows = (line.partition("#")[0].split() for line in text[:100_000].splitlines())
+    return {
+        row[0].strip("/*").split("/")[0]: f", CODEOWNERS: {' '.join(row[1:4])}" for row in rows if row[1:]
+    }
 
 
 def _proposed(files: Counter[str], found: Sequence[Path]) -> list[str]:

@@ -16,9 +16,6 @@ from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
-SHOWN = 10
-UNDER_WAY = "an index is being made"
-
 
 @click.command()
 @STORE
@@ -26,9 +23,10 @@ UNDER_WAY = "an index is being made"
 @click.pass_context
 @guarded
 def status(context: click.Context, store: str | None, format_: str) -> None:
-    """Summarize what is indexed, trusted, convicted and changed since, and what to do next."""
-    from codeguard.index.contents import changes, convictions_known, indexed_files
-    from codeguard.reports.styled import counted
+    """Summarize what is indexed, trusted, found and changed since, and what to do next."""
+    from codeguard.index.contents import changes, indexed_files
+    from codeguard.reports.index import trend_lines
+    from codeguard.reports.styled import counted, kinds, level_line
 
     with opened_index(context, store) as workspace:
         files = indexed_files(workspace)
@@ -39,9 +37,9 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         level = workspace.catalog.meta("sandbox_level") or ""
         chunks = workspace.catalog.count()
         unfinished = _unfinished(workspace)
-        known = convictions_known(workspace)
+        known, trend = workspace.suspects is not None, workspace.trend
         refused = _refused(workspace)
-    convicted = [item for item in files if item.convicted]
+    suspects = [item for item in files if item.suspects]
     if format_ == "json":
         say_json(
             {
@@ -53,8 +51,9 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
                 "excluded": excluded,
                 "trusted_paths": trusted,
                 "trust_refused": refused,
-                "convicted": [asdict(item) for item in convicted],
-                "convicted_known": known,
+                "suspects": [asdict(item) for item in suspects],
+                "suspects_known": known,
+                "trend": trend and asdict(trend),
                 "unfinished": unfinished,
                 "sandbox_level": level,
                 "since": asdict(since),
@@ -78,17 +77,14 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         say(f"trusted    {counted(sum(item.trusted for item in files), 'file')} of {', '.join(trusted)}")
     else:
         say("trusted    nothing: no code is compared with yours until codeguard index PATH… --trust PATH")
-    functions = sum(len(item.convicted) for item in convicted)
     if known:
-        say(
-            f"convicted  {counted(functions, 'function')} in {counted(len(convicted), 'file')}"
-            + (": codeguard ls --convicted" if convicted else " by the behavior checks")
-        )
-    elif unfinished.startswith(UNDER_WAY):
-        say("convicted  not known yet")
+        found = kinds(kind for item in suspects for kind, names in item.suspects.items() for _ in names)
+        say(f"found      {found}{': codeguard ls --convicted' if suspects else ''}")
+        for line in trend_lines(trend):
+            say(f"           {line}")
     else:
-        say("convicted  not known: the last run was ended early or made repairs; codeguard index finds out")
-    say(f"checks     {_checks(level, required)}")
+        say(f"found      not known yet{'' if unfinished else ': codeguard index finds out'}")
+    say(f"checks     {level_line(level, required)}")
     if since:
         counts = f"{counted(len(since.added), 'file')} new, {len(since.changed)} changed, {len(since.removed)} gone"
         say(f"on disk    {counts}: codeguard diff lists them, codeguard index brings the index up to date")
@@ -110,7 +106,7 @@ def _unfinished(workspace: Workspace) -> str:
     if left is None:
         return ""
     if workspace.under_way():
-        return f"{UNDER_WAY}: {left}"
+        return f"an index is being made: {left}"
     return f"the last run was ended early: {left}; codeguard index completes it"
 
 
@@ -123,22 +119,12 @@ def _refused(workspace: Workspace) -> str:
     return ""
 
 
-def _checks(level: str, required: str) -> str:
-    """Return whether functions of unknown origin were run, and how confined."""
-    from codeguard.reports.styled import level_line
-
-    if not level:
-        return "no function has been run yet"
-    line = level_line(level, required)
-    return (
-        line if "BELOW" in line else f"functions of unknown origin were run in the sandbox at level {level}"
-    )
-
-
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option("--trusted", is_flag=True, help="Only what is trusted.")
-@click.option("--convicted", is_flag=True, help="Only files with convicted functions.")
+@click.option(
+    "--convicted", is_flag=True, help="Only files in which something is harmful, convicted or demoted."
+)
 @STORE
 @FORMAT
 @click.pass_context
@@ -160,7 +146,7 @@ def ls(
         files = [
             item
             for item in compared(workspace, listed)
-            if (item.trusted or not trusted) and (item.convicted or not convicted)
+            if (item.trusted or not trusted) and (item.suspects or not convicted)
         ]
     if paths and not files and not trusted and not convicted:
         raise NothingToDoError(
@@ -171,12 +157,16 @@ def ls(
         return
     lines = [line(Styled("state      bytes  file", "faint"))] if files else []
     for item in files:
-        mark = Styled("changed ", "bad") if item.changed else Styled("        ")
-        if item.trusted:
-            mark = Styled("trusted ", "good")
-        wrong = Styled(f"  convicted: {', '.join(item.convicted)}", "bad") if item.convicted else ""
+        state = "trusted" if item.trusted else "changed" if item.changed else ""
+        mark = Styled(f"{state:<8}", "good" if item.trusted else "bad")
+        wrong = "; ".join(f"{kind}: {', '.join(symbols)}" for kind, symbols in item.suspects.items())
         lines.append(
-            line(mark, Styled(f"{item.size:>9}  ", "faint"), Styled(item.path, "place", item.path, 1), wrong)
+            line(
+                mark,
+                Styled(f"{item.size:>9}  ", "faint"),
+                Styled(item.path, "place", item.path, 1),
+                Styled(f"  {wrong}" if wrong else "", "bad"),
+            )
         )
     say_lines(lines)
 
@@ -217,12 +207,8 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
     A later `index` of a parent folder adds them again if they still exist: exclude them with --exclude.
     """
     from codeguard.index.contents import remove
-    from codeguard.reports.styled import counted
+    from codeguard.reports.styled import counted, some_of
 
     with opened_index(context, store) as workspace:
         gone = remove(workspace, paths)
-    for name in gone[:SHOWN]:
-        say(f"- {name}")
-    if len(gone) > SHOWN:
-        say(f"  … and {len(gone) - SHOWN} more")
-    say(f"out of the index: {counted(len(gone), 'file')}")
+    say(f"out of the index: {counted(len(gone), 'file')}: {some_of(gone)}")

@@ -82,7 +82,7 @@ def build(
     )
     write_atomically(output, manifest_to_json(manifest))
     _report(manifest, output)
-    warn(f"not signed yet; next: codeguard trust sign {output} --key KEY")
+    warn(f"not signed yet; next: codeguard trust sign {output} --key KEY --count-as IDENTITY")
 
 
 @trust.command()
@@ -120,7 +120,7 @@ def sign(context: click.Context, file: Path, key: Path | None, count_as: str | N
     signer = load_signer(key, _passphrase)
     if count_as is not None:
         place = _count_on(context, file, manifest.root, signer, count_as)
-        warn(f"its signature counts from now on, by {place}")
+        warn(f"its signature counts from now on: written in {place}")
     envelope = sign_payload(payload, signer, envelope)
     write_atomically(file, envelope.to_json())
     _report(manifest, file, len(envelope.signatures))

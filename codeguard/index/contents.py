@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 from codeguard.index.on_disk import IndexOnDisk, differing, found_on_disk
 from codeguard.index.pipeline import Indexer
+from codeguard.index.report import Suspect
 from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
 from codeguard.index.workspace import Workspace
+from codeguard.trust.tree import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index. `convicted` are the functions that the last run convicted, unless accepted.
+    """A file of the index. `suspects` is what the last run found in it, by the decision, unless accepted.
 
     `changed`: it was trusted as it is indexed, and the disk has it otherwise.
     """
@@ -23,7 +25,7 @@ class IndexedFile:
     path: str
     size: int
     trusted: bool
-    convicted: tuple[str, ...] = ()
+    suspects: Mapping[str, Sequence[str]] = field(default_factory=dict)
     changed: bool = False
 
 
@@ -47,16 +49,17 @@ def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[Index
         listed = set() if manifest is None else set(manifest.files)
     except (ManifestError, ConfigError):  # which says what is wrong where it matters: the paths then
         listed = set(workspace.catalog.files())
-    convicted: dict[str, list[str]] = {}
-    for item in workspace.convicted or ():
-        if not item["accepted"]:
-            convicted.setdefault(str(item["path"]), []).append(str(item["symbol"]))
+    suspects: dict[str, dict[str, list[str]]] = {}
+    for item in (Suspect(**kept) for kept in workspace.suspects or ()):
+        if not item.accepted:
+            of_file = suspects.setdefault(item.path, {})
+            of_file.setdefault(item.kind, []).append(item.symbol or "(module)")
     return [
         IndexedFile(
             name,
             state.size,
             name in listed and trusted_by_name(name, known),
-            tuple(convicted.get(name, ())),
+            suspects.get(name, {}),
         )
         for name, state in sorted(workspace.catalog.files().items())
         if not paths or any(below(name, path) for path in paths)
@@ -74,11 +77,6 @@ def compared(workspace: Workspace, files: Sequence[IndexedFile]) -> list[Indexed
     ]
 
 
-def convictions_known(workspace: Workspace) -> bool:
-    """Return whether the last run has recorded what it convicted: not if it was ended early or made repairs."""
-    return workspace.convicted is not None
-
-
 def changes(workspace: Workspace) -> Changes:
     """Compare the indexed paths with their current state, as `index` does: see `is_indexed`.
 
@@ -91,7 +89,8 @@ def changes(workspace: Workspace) -> Changes:
     files = workspace.catalog.files()
     there = [path for path in paths if path.exists()]
     found = found_on_disk(there, Path(root), workspace.settings, workspace.excluded(), files, paths).files
-    here = {item.name for item in found}
+    own = {tree.folder / MANIFEST_NAME for tree in workspace.signed_trees}
+    here = {item.name for item in found if item.path not in own}
     changed = {item.name for item in differing(found, files, workspace.trusted_paths)} & files.keys()
     return Changes(*(tuple(sorted(names)) for names in (here - files.keys(), changed, files.keys() - here)))
 
@@ -124,7 +123,7 @@ def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
                 expected="files that are not",
                 hint="codeguard index --untrust PATH first",
             )
-        workspace.convicted = None
+        workspace.suspects = None
         with workspace.catalog.transaction():
             for item in gone:
                 workspace.catalog.remove_file(item.path)

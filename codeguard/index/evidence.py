@@ -14,7 +14,7 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.executor import ONE, answered
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
-from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
+from codeguard.index.report import FALSE_CLAIM, HARM, Progress, Suspect
 from codeguard.index.sandbox_budget import SandboxBudget, own_level
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.workspace import Workspace
@@ -29,15 +29,15 @@ from codeguard.models import (
     parts_digest,
 )
 from codeguard.trust.acceptances import load_acceptances
+from codeguard.weights import is_harm
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
 BY_NAME = 512
-_NOTHING_FOUND: dict[str, Any] = {"convicted": [], "demoted": [], "verdicts": {}}  # what is kept of a file
 
 
 class VerdictCounts(NamedTuple):
-    """The functions that the behavior checker convicts or demotes, and how many functions have each verdict."""
+    """What is convicted or demoted, and how many functions have each verdict of the behavior checker."""
 
     convicted: tuple[Suspect, ...]
     demoted: tuple[Suspect, ...]
@@ -69,15 +69,13 @@ class Judge:
 
     def run(self) -> int:
         """Run the static signals and behavior checks missing in the catalog; return how many checks ran."""
-        unknown = {path: key for path, key in self._untrusted() if self._catalog.analysis(key) is None}
-        missing = list(unknown)
+        missing = [path for path, key in self._untrusted() if self._catalog.analysis(key) is None]
         self._due = len(missing)
         self._static.prepare(self._files(missing), self._observed)
         if missing:
             self._progress("signals", self._due, self._due)
         self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
         if not self._enabled:
-            self._catalog.put_analyses({key: dict(_NOTHING_FOUND) for key in unknown.values()})
             return 0
         subjects = [
             (chunk, file)
@@ -103,8 +101,6 @@ class Judge:
 
     def outcome(self) -> VerdictCounts:
         """Return the verdicts on the functions of the whole index."""
-        if not self._enabled:
-            return VerdictCounts((), (), {})
         accepted = load_acceptances(self._workspace.state)
         found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
@@ -123,7 +119,12 @@ class Judge:
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
-            for chunk in (item for item in file.chunks if self._checked(item, file)):
+            for chunk in file.chunks:
+                trust = trust_in_file(self._workspace.manifest, chunk, file)
+                harm = (item.reason for item in self._static(chunk, file, trust) if is_harm(item))
+                if reason := next(harm, ""):
+                    rows["demoted"].append(_suspect(chunk, HARM, reason))
+            for chunk in (item for item in file.chunks if self._enabled and self._checked(item, file)):
                 report = reports(chunk, file)
                 # Nobody would expect a verdict on other languages, nor on declarations in a stub file.
                 runs = chunk.language == "python" and not chunk.path.endswith(".pyi")
@@ -131,14 +132,8 @@ class Judge:
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
                 if report.verdict in CONVICTING or report.false_claim:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
-                    rows[group].append(
-                        {
-                            **{name: getattr(chunk, name) for name in ("path", "symbol", "sha256")},
-                            "line": chunk.start_line,
-                            "verdict": report.word,
-                            "reason": report.reason,
-                        }
-                    )
+                    reason = "; ".join(filter(None, (report.reason, report.counterexample)))
+                    rows[group].append(_suspect(chunk, report.word, reason))
         found = {**rows, "verdicts": verdicts}
         if not reports.unchecked:
             self._catalog.put_analyses({key: found})
@@ -170,7 +165,7 @@ class Judge:
         for path, state in self._catalog.files().items():
             if manifest is None or not manifest.covers(path, state.sha256):
                 beside = self._imported.get(path, "")
-                yield path, "judged:" + parts_digest(self._version, path, state.sha256, beside)
+                yield path, "judged/2:" + parts_digest(self._version, path, state.sha256, beside)
 
     @cached_property
     def _imported(self) -> dict[str, str]:
@@ -207,6 +202,11 @@ class Judge:
 
     def _checked(self, chunk: Chunk, file: SourceFile) -> bool:
         return checkable(chunk) and trust_in_file(self._workspace.manifest, chunk, file) is not Trust.TRUSTED
+
+
+def _suspect(chunk: Chunk, verdict: str, reason: str) -> dict[str, Any]:
+    named = {name: getattr(chunk, name) for name in ("path", "symbol", "sha256")}
+    return {**named, "line": chunk.start_line, "verdict": verdict, "reason": reason}
 
 
 def _digest_of(

@@ -200,8 +200,8 @@ class Indexer:
         self._workspace.refuse_embedding()
         with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
-            earlier = self._workspace.convicted
-            before, self._workspace.convicted = self._trusted(), None
+            earlier = self._workspace.suspects
+            before, self._workspace.suspects = self._trusted(), None
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
@@ -240,8 +240,8 @@ class Indexer:
             seconds=time.monotonic() - start,
         )
         if earlier is not None and not report.nothing_changed:
-            report = replace(report, trend=Trend.between(earlier, report.convicted))
-        self._workspace.convicted = report.convicted
+            report = replace(report, trend=Trend.between(earlier, report.suspects))
+        self._workspace.suspects = report.suspects
         self._workspace.trend = report.trend or self._workspace.trend
         return report
 

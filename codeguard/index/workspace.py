@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import hmac
 import json
 import os
 import secrets
@@ -42,6 +41,7 @@ from codeguard.trust.installation import (
     claim,
     ensure_ours,
     key_and_note,
+    seed_of,
     set_aside,
     set_aside_warning,
 )
@@ -380,19 +380,19 @@ class Workspace:
         return [*left, *(item for item in more if item not in taken_back)]
 
     @property
-    def convicted(self) -> list[dict[str, Any]] | None:
-        """The functions that the last run convicted, as plain values; None if it was ended early."""
-        return (self.catalog.analysis(LAST_RUN) or {}).get("convicted")
+    def suspects(self) -> list[dict[str, Any]] | None:
+        """What the last run convicted or demoted, as plain values; None if it was ended early."""
+        return (self.catalog.analysis(LAST_RUN) or {}).get("suspects")
 
-    @convicted.setter
-    def convicted(self, found: Sequence[Suspect] | None) -> None:
+    @suspects.setter
+    def suspects(self, found: Sequence[Suspect] | None) -> None:
         kept = None if found is None else [asdict(item) for item in found]
-        if kept != self.convicted:
-            self.catalog.put_analyses({LAST_RUN: {"convicted": kept}})
+        if kept != self.suspects:
+            self.catalog.put_analyses({LAST_RUN: {"suspects": kept}})
 
     @property
     def trend(self) -> Trend | None:
-        """What the last run that changed something did to the convictions; None if there was one run alone."""
+        """What the last run that changed something did to them; None if there was one run alone."""
         from codeguard.index.report import Trend
 
         kept = self.catalog.analysis(TREND)
@@ -423,9 +423,7 @@ class Workspace:
     @cached_property
     def seed(self) -> bytes:
         """The installation's secret seed for generated inputs, 32 bytes."""
-        if self.settings.fixed_seed is not None:
-            return self.settings.fixed_seed
-        return hmac.digest(self._key, b"seed", "sha256")
+        return seed_of(self.settings, self._key)
 
     @cached_property
     def given(self) -> Texts:

@@ -4,51 +4,33 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from codeguard.index.catalog import FileState
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager, trust_now
-from codeguard.ranking.reranking import Ranked
-from codeguard.ranking.scoring import is_harm
+from codeguard.ranking.reranking import ChunkStanding, Ranked
 from codeguard.ranking.signals.base import Check, SignalServices
-from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.acceptances import load_acceptances
-
-
-class ChunkStanding(StrEnum):
-    """The decision about a chunk, the most urgent first."""
-
-    HARMFUL = "harmful"  # convicted or demoted for harm that was planted
-    CONVICTED = "convicted"
-    DEMOTED = "demoted"
-    ACCEPTED = "accepted"  # by a person
-
-
-@dataclass(frozen=True, slots=True)
-class Flagged:
-    """A chunk with a decision and its evidence."""
-
-    chunk: Ranked
-    standing: ChunkStanding
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of the index. `complete` is False if parts of it are not examined yet."""
+    """A file of the index. `flagged` are its chunks with a decision, not `complete` if parts are not examined."""
 
     path: str
     size: int
     trust: Trust
-    flagged: tuple[Flagged, ...] = ()
+    flagged: tuple[Ranked, ...] = ()
     complete: bool = True
 
     @property
-    def worst(self) -> ChunkStanding | None:
-        """The most urgent decision about one of its chunks, None if there is none."""
-        return min((item.standing for item in self.flagged), key=list(ChunkStanding).index, default=None)
+    def worst(self) -> ChunkStanding:
+        """The most urgent decision about one of its chunks."""
+        return min(
+            (item.standing for item in self.flagged), key=lambda each: each.place, default=ChunkStanding.NONE
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +71,8 @@ class Inventory:
         return Overview(tuple(files), left)
 
     def chunks(self, path: str) -> tuple[Ranked, ...]:
-        """Return the chunks of a file with their evidence, in order; none for an unknown file."""
-        return self._judged(path, self._manager())
+        """Return the chunks of a file that hold anything, with their evidence, in order; none for an unknown file."""
+        return tuple(item for item in self._judged(path, self._manager()) if item.chunk.text.strip())
 
     def _manager(self) -> DefenseManager:
         workspace = self._workspace
@@ -121,7 +103,7 @@ class Inventory:
         if trust is Trust.TRUSTED:  # trusted chunks have no findings
             return KnownFile(path, state.size, trust)
         chunks = self._judged(path, manager)
-        flagged = tuple(Flagged(item, what) for item in chunks if (what := standing(item)) is not None)
+        flagged = tuple(item for item in chunks if item.standing)
         return KnownFile(path, state.size, trust, flagged, not any(item.not_yet for item in chunks))
 
     def _judged(self, path: str, manager: DefenseManager) -> tuple[Ranked, ...]:
@@ -135,17 +117,6 @@ class Inventory:
             Candidate(id_, chunk, file, 0.0, on_disk=on_disk) for id_, chunk in chunks.items()
         )
         return tuple(sorted(outcome.retained, key=lambda item: item.chunk.span.start_byte))
-
-
-def standing(item: Ranked) -> ChunkStanding | None:
-    """Return the decision about a chunk, or None."""
-    if (item.convicted or item.demoted) and any(map(is_harm, item.evidence)):
-        return ChunkStanding.HARMFUL
-    if item.convicted:
-        return ChunkStanding.CONVICTED
-    if item.demoted:
-        return ChunkStanding.DEMOTED
-    return ChunkStanding.ACCEPTED if any(part.signal == ACCEPTANCE for part in item.evidence) else None
 
 
 def _once_a_file(check: Check) -> Check:

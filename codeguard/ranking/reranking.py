@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -24,12 +25,34 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
+from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.weights import is_harm
 
 _FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _PLACE = (
     *("path", "symbol", "start_line", "end_line", "trust", "on_disk"),
     *("penalty", "convicted", "demoted"),
 )
+
+
+class ChunkStanding(StrEnum):
+    """The decision about a chunk, the most urgent first: the order of all reports."""
+
+    HARMFUL = "harmful"  # convicted or demoted for harm that was planted
+    CONVICTED = "convicted"
+    DEMOTED = "demoted"
+    ACCEPTED = "accepted"  # by a person
+    NONE = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the chunk would do harm or was proven wrong."""
+        return self in (ChunkStanding.HARMFUL, ChunkStanding.CONVICTED)
+
+    @property
+    def place(self) -> int:
+        """The place in the order of urgency, from 0."""
+        return list(ChunkStanding).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +109,16 @@ class Ranked:
     def twin(self) -> str:
         """The place of the trusted function it was compared with (`path:line`), or ""."""
         return self._behavior("twin")
+
+    @property
+    def standing(self) -> ChunkStanding:
+        """The decision about it."""
+        if (self.convicted or self.demoted) and any(map(is_harm, self.evidence)):
+            return ChunkStanding.HARMFUL
+        if self.convicted or self.demoted:
+            return ChunkStanding.CONVICTED if self.convicted else ChunkStanding.DEMOTED
+        accepted = any(part.signal == ACCEPTANCE for part in self.evidence)
+        return ChunkStanding.ACCEPTED if accepted else ChunkStanding.NONE
 
     @property
     def not_yet(self) -> tuple[str, ...]:

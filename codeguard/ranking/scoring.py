@@ -6,12 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from codeguard.models import Evidence, Severity
-from codeguard.weights import INSECURE
+from codeguard.weights import is_harm
 
-# Signals that judge where a text comes from, flaws, or what was not read.
-NO_HARM = frozenset(
-    {"provenance", "distance", "perplexity", "near_copy", "audit", "documents", "secrets", INSECURE}
-)
 BESIDE = frozenset(
     {("behavior", "company"), ("audit", "company")}
 )  # evidence about a chunk from another one of its file
@@ -46,13 +42,6 @@ def urgency(item: Evidence) -> tuple[bool, bool, bool, bool, float]:
 def by_urgency(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Return evidence in the order of all reports, the most urgent first."""
     return sorted(evidence, key=urgency, reverse=True)
-
-
-def is_harm(item: Evidence) -> bool:
-    """Return whether evidence is of harm that was planted, not of a wrong result or a flaw."""
-    if item.signal == "behavior":
-        return item.id == "violation"
-    return (item.convicts or item.demotes) and item.severity >= Severity.HIGH and item.signal not in NO_HARM
 
 
 def standardise(distances: Sequence[float]) -> list[float]:

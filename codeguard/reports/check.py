@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import difflib
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from codeguard.audit.check import CheckedFunction
+from codeguard.behavior.source.definitions import Function, parse_or_none
 from codeguard.config import below_level
 from codeguard.escaping import escaped
 from codeguard.index.sandbox_budget import BudgetReport
@@ -19,6 +23,7 @@ PYTHONS = {  # by tier
     "native": "full Python, confined by the system",
     "imported": "full Python with its real modules, confined by the system",
 }
+MOST_LINES = 15  # of a difference
 MOST_BRANCHES = 2  # unreached branches shown per function
 _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 
@@ -80,11 +85,28 @@ def check_text(
         facts = [
             describe(report).removeprefix(f"{word}: "),
             extent(report),
+            *_difference(item),
             *_tried(report),
             *_noted(report.notes),
         ]
         lines += [f"            {escaped(fact)}" for fact in facts]
     return "\n".join(lines)
+
+
+def _difference(item: CheckedFunction) -> list[str]:
+    """Return how the statements of a convicted function differ from those of the trusted one of its name."""
+    if item.own is None or item.report.verdict not in CONVICTING:
+        return []
+    ours, theirs = (_statements(part.text) for part in (item.own, item.chunk))
+    lines = list(difflib.unified_diff(ours, theirs, lineterm="", n=1))[3:MOST_LINES]
+    return [f"yours (-) is {item.own.path}:{item.own.start_line}, without docstrings:", *lines]
+
+
+def _statements(text: str) -> list[str]:
+    tree = parse_or_none(textwrap.dedent(text))
+    body = tree.body[0].body if tree and isinstance(tree.body[0], Function) else []
+    start = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return [line for statement in body[start:] for line in ast.unparse(statement).splitlines()]
 
 
 def extent(report: CheckReport) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from codeguard.config import below_level
 from codeguard.escaping import escaped
-from codeguard.index.report import FALSE_CLAIM, IndexReport, Suspect, Trend
+from codeguard.index.report import FALSE_CLAIM, HARM, IndexReport, Suspect, Trend
 from codeguard.models import SpecCoverage, Verdict
-from codeguard.reports.styled import by_reason, counted, some_of
+from codeguard.reports.styled import by_reason, counted, kinds, some_of
 
 SHOWN = 10
 MISSING = 5
@@ -32,6 +33,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
     level = [*filter(None, [below_level(report.sandbox_level, required_level)])]
     if report.nothing_changed:
         return "\n".join([*level, _nothing_changed(report)])
+    groups = {name: list(found) for name, found in groupby(report.suspects, key=lambda item: item.kind)}
     lines = [
         *level,
         f"{counted(report.files, 'file')} in {counted(report.chunks, 'chunk')}: "
@@ -45,6 +47,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         f"{report.coverage.with_examples} of them with examples, and {report.coverage.hand_written} hand-written specs "
         "(shipped with codeguard, or your own)",
         *_missing(report.coverage),
+        *([f"reading: {counted(len(groups[HARM]), 'chunk')} would do harm"] if HARM in groups else []),
         _behavior(report),
         *([f"sandbox: {report.budget}"] if report.budget else []),
         *trend_lines(report.trend),
@@ -56,7 +59,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
             "not trusted, because it was installed and not written here; --trust names it all the same:"
         )
         lines += by_reason(((item.reason, item.path) for item in report.not_written), LISTED)
-    lines += _suspects(report.convicted, "convicted") + _suspects(report.demoted, "demoted")
+    lines += [row for name, found in groups.items() for row in _suspects(found, name)]
     noted: dict[str, list[str]] = {}
     for note in report.notes:
         path, _, reason = note.partition(": ")
@@ -66,13 +69,11 @@ def index_text(report: IndexReport, required_level: str) -> str:
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)
         lines.append(f"secrets: {len(report.secrets)} chunks hold one, {kept} of them withheld, all masked")
-        lines += _some(
-            [
-                f"{escaped(item.path)}:{item.start_line}-{item.end_line}: "
-                + ", ".join(f"secrets.{rule}" for rule in item.rules)
-                for item in report.secrets
-            ]
-        )
+        for item in report.secrets[:SHOWN]:
+            rules = ", ".join(f"secrets.{rule}" for rule in item.rules)
+            lines.append(f"  {escaped(item.path)}:{item.start_line}-{item.end_line}: {rules}")
+        if len(report.secrets) > SHOWN:
+            lines.append(f"  … and {len(report.secrets) - SHOWN} more")
     if report.notes:
         lines.append(f"notes: {counted(len(noted), 'file')}")
         lines += by_reason((("; ".join(reasons), path) for path, reasons in noted.items()), LISTED)
@@ -83,24 +84,20 @@ def index_text(report: IndexReport, required_level: str) -> str:
 
 
 def trend_lines(trend: Trend | None) -> list[str]:
-    """Return which functions the last run convicted newly, and which no longer, a line each."""
+    """Return what the last run convicted or demoted newly, and what no longer, a line each."""
     if trend is None:
         return []
-    named = {"newly convicted": trend.newly, "no longer convicted": trend.no_longer}
+    named = {"newly found": trend.newly, "no longer found": trend.no_longer}
     return [
-        f"{words} since the run before: {counted(len(found), 'function')}: {some_of(found)}"
+        f"{words} since the run before: {counted(len(found), 'suspect')}: {some_of(found)}"
         for words, found in named.items()
         if found
     ]
 
 
 def _nothing_changed(report: IndexReport) -> str:
-    suspects, skipped = (report.convicted, report.demoted), len(report.skipped)
-    convicted, demoted = (counted(len(found), "function") for found in suspects)
-    return (
-        f"nothing changed: {counted(report.files, 'file')}, {convicted} convicted, {demoted} demoted, "
-        f"{counted(skipped, 'path')} skipped{LISTED}"
-    )
+    found, skipped = kinds(item.kind for item in report.suspects), counted(len(report.skipped), "path")
+    return f"nothing changed: {counted(report.files, 'file')}, {found}, {skipped} skipped{LISTED}"
 
 
 def _missing(coverage: SpecCoverage) -> list[str]:
@@ -111,7 +108,7 @@ def _missing(coverage: SpecCoverage) -> list[str]:
     rest = f" and {len(named) - MISSING} more{LISTED}" if len(named) > MISSING else ""
     return [
         "not in the sandbox, though trusted functions import them: "
-        f"{', '.join(named[:MISSING])}{rest}; name pure Python ones in defense.modules (codeguard config)"
+        f"{', '.join(named[:MISSING])}{rest}; name pure Python ones in defense.modules (codeguard config show)"
     ]
 
 
@@ -136,14 +133,9 @@ def _behavior(report: IndexReport) -> str:
 def _suspects(found: Sequence[Suspect], kind: str) -> list[str]:
     """Return a line for each of the first functions, and how many more there are."""
     lines = [
-        f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
-        + (f" ({escaped(item.accepted)})" if item.accepted else "")
+        f"  {escaped(item.path)}:{item.line} {escaped(item.symbol or '(module)')}  "
+        f"{item.verdict}: {escaped(item.reason)}" + (f" ({escaped(item.accepted)})" if item.accepted else "")
         for item in found[:SHOWN]
     ]
     more = len(found) - SHOWN
     return [*lines, f"  … and {more} more {kind}{LISTED}"] if more > 0 else lines
-
-
-def _some(lines: list[str]) -> list[str]:
-    more = [f"  … and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    return [f"  {line}" for line in lines[:SHOWN]] + more

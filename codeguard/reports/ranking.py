@@ -8,7 +8,7 @@ from codeguard.config import below_level
 from codeguard.models import OnDisk, Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.ranking.scoring import by_urgency, urgency
-from codeguard.reports.styled import Line, Styled, code, line, place_text
+from codeguard.reports.styled import Line, Styled, code, kinds, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 MOST_COLUMNS = 200  # of such a line
@@ -28,7 +28,7 @@ NOT_AS_INDEXED = {
 }
 # What the behavior checker's verdict means to the reader of a result.
 MEANING = {
-    "pass": ("behaves as expected of it", "good"),
+    "pass": ("behaves as expected", "good"),
     "differs": ("keeps another contract than yours", ""),
     "no_signal": ("behavior not tested: nothing of yours to compare with", "faint"),
     "unsupported": ("behavior not tested", "faint"),
@@ -62,14 +62,10 @@ def ranking_lines(
     for item in results:
         lines += [(), *_result(item, full=full, explain=explain, defended=ranking.mode != "none")]
     gone = _pushed_out(ranking, before, results)
-    if explain and gone:
-        lines += [(), line(Styled(f"pushed out of the first {ranking.k}", "strong"))]
-        for item in gone:
-            lines += [_short(item, after=True), *_reasons(item)]
     others = [item for item in ranking.dropped if item not in gone]
-    if explain and others:
-        lines += [(), line(Styled("dropped as well", "strong"))]
-        for item in others:
+    for title, items in {f"pushed out of the first {ranking.k}": gone, "dropped as well": others}.items():
+        lines += [(), line(Styled(title, "strong"))] if explain and items else []
+        for item in items if explain else ():
             lines += [_short(item, after=True), *_reasons(item)]
     if ranking.mode != "none":
         lines += [(), *_closing(ranking, gone, explain=explain)]
@@ -105,10 +101,8 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
     if defended:
         words: list[Styled | str] = [INDENT, Styled(*ORIGIN[item.trust])]
         verdict = MEANING.get(item.verdict)
-        if item.convicted:
-            words += ["; ", Styled(f"CONVICTED: {why(item)}", "bad")]
-        elif item.demoted:
-            words += ["; ", Styled(f"DEMOTED: {why(item)}", "bad")]
+        if decided := _decided(item):
+            words += ["; ", Styled(f"{decided}: {why(item)}", "bad")]
         elif item.not_yet:
             words += ["; ", Styled("not checked yet", "warning")]
         elif verdict:
@@ -116,7 +110,7 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
         if item.on_disk in NOT_AS_INDEXED:
             words += ["; ", Styled(NOT_AS_INDEXED[item.on_disk], "bad")]
         against = why(item)
-        if not (item.convicted or item.demoted) and against and any(p.penalty > 0.5 for p in item.evidence):
+        if not decided and against and any(p.penalty > 0.5 for p in item.evidence):
             words += ["; ", Styled(against, "warning")]
         if item.rank != item.baseline_rank:
             words.append(Styled(f"  (place {item.baseline_rank} by similarity)", "faint"))
@@ -131,15 +125,13 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
 
 def copies_line(item: Ranked) -> Line:
     """Return where else the same code is, and what is held against it there."""
-    worst_first = sorted(item.copies, key=lambda copy: (-copy.convicted, -copy.demoted))
+    worst_first = sorted(item.copies, key=lambda copy: copy.standing.place)
     files = len({copy.chunk.path for copy in item.copies})
     parts: list[Styled | str] = [f"{INDENT}the same code in {files} other file{'s' if files > 1 else ''}: "]
     for number, copy in enumerate(worst_first[:COPIES]):
         parts += [", " if number else "", place_text(copy.chunk.path, copy.chunk.start_line)]
-        if copy.convicted or copy.demoted:
-            parts.append(
-                Styled(f" ({'CONVICTED' if copy.convicted else 'DEMOTED'} there: {why(copy)})", "bad")
-            )
+        if decided := _decided(copy):
+            parts.append(Styled(f" ({decided} there: {why(copy)})", "bad"))
         elif copy.penalty > item.penalty and item.trust is not Trust.TRUSTED:
             parts.append(Styled(f" (penalties {copy.penalty:+.2f} there)", "warning"))
     if len(worst_first) > COPIES:
@@ -180,8 +172,8 @@ def _short(item: Ranked, *, after: bool = False) -> Line:
     parts += [place_text(chunk.path, chunk.start_line)]
     if after:
         moved = f"now place {item.rank}" if item.rank else "dropped"
-        state = "CONVICTED, " if item.convicted else "DEMOTED, " if item.demoted else ""
-        parts.append(Styled(f"  {state}{moved}", "bad" if state else "warning"))
+        decided = _decided(item)
+        parts.append(Styled(f"  {decided and f'{decided}, '}{moved}", "bad" if decided else "warning"))
     else:
         parts.append(Styled(f"  distance {item.distance:.3f}", "faint"))
     return line(*parts)
@@ -198,31 +190,27 @@ def _reasons(item: Ranked) -> list[Line]:
 
 
 def _pushed_out(ranking: Ranking, before: Sequence[Ranked], after: Sequence[Ranked]) -> list[Ranked]:
-    """Return the candidates that are in the first k only without the defense, with their current place."""
+    """Return what is in the first k only without the defense, with its current place, the most urgent first."""
     kept = represented(after)
     now = {item.id: item for item in (*ranking.ranking, *ranking.dropped)}
-    return [now[item.id] for item in before if item.id not in kept and item.id in now]
+    gone = [now[item.id] for item in before if item.id not in kept and item.id in now]
+    return sorted(gone, key=lambda item: item.standing.place)
+
+
+def _decided(item: Ranked) -> str:
+    return item.standing.upper() if item.convicted or item.demoted else ""
 
 
 def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list[Line]:
     everything = (*ranking.ranking, *ranking.dropped)
-    convicted = sum(item.convicted for item in everything)
-    demoted = sum(item.demoted and not item.convicted for item in everything)
-    if not gone and not convicted and not demoted:
+    if not gone and not any(map(_decided, everything)):
         return [line(Styled("nothing was pushed down", "faint"))]
-    guilty = sum(item.convicted for item in gone)
-    lowered = sum(item.demoted and not item.convicted for item in gone)
     words = "dropped" if ranking.mode == "drop" else "pushed out"
+    of_all = f"of all {len(ranking.baseline)} candidates {kinds(item.standing for item in everything)}"
     if not gone:
-        told = f"of all {len(ranking.baseline)} candidates {convicted} convicted, {demoted} demoted"
-        return [line(f"nothing {words} of the first {ranking.k}; {told}")]
-    lines = [
-        line(
-            Styled(f"{words}: {len(gone)} of the first {ranking.k} by similarity", "strong"),
-            f", {guilty} of them convicted, {lowered} demoted "
-            f"(of all {len(ranking.baseline)} candidates: {convicted} and {demoted})",
-        )
-    ]
+        return [line(f"nothing {words} of the first {ranking.k}; {of_all}")]
+    pushed = f"{words}: {len(gone)} of the first {ranking.k} by similarity"
+    lines = [line(Styled(pushed, "strong"), f", {kinds(item.standing for item in gone)} ({of_all})")]
     if explain:
         return lines
     for item in gone[:NAMED]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,13 @@ def level_line(level: str, required: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def kinds(found: Iterable[str]) -> str:
+    """Return how many decisions there are of each kind, the most urgent first."""
+    counts = Counter(found)
+    named = [f"{counts[kind]} {kind}" for kind in ("harmful", "convicted", "demoted") if counts[kind]]
+    return ", ".join(named) or "none convicted or demoted"
 
 
 def some_of(paths: Sequence[str], where: str = "") -> str:

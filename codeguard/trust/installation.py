@@ -139,6 +139,11 @@ def key_and_note() -> tuple[bytes, str]:
         )
 
 
+def seed_of(settings: Settings, key: bytes | None = None) -> bytes:
+    """Return the installation's secret seed for generated inputs, 32 bytes, from its key: the same in all commands."""
+    return settings.fixed_seed or hmac.digest(key or installation_key(), b"seed", "sha256")
+
+
 def kept_secret(path: Path, *, checked: bool = False) -> bytes:
     """Return the 32 bytes stored in a file, created on first use.
 

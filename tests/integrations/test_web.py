@@ -224,9 +224,9 @@ def test_the_map_knows_what_is_what(client: Client) -> None:
     kinds = {"ours/m.py": "good", "theirs/wrong.py": "bad", "theirs/clean.py": "other", NAME: "bad"}
     assert len(cells) == len(FILES)
     assert {(kind, file_id(path)) for path, kind in kinds.items()} <= set(cells)
-    story = re.search(r"5 files: [^<]*", page)
+    story = re.search(r"5 files, [^<]*", page)
     assert story is not None
-    assert story[0] == "5 files: 1 chunk would do harm, 1 proven wrong; 1 file is your own."
+    assert story[0] == "5 files, 1 of them your own; chunks: 1 harmful, 1 convicted."
 
 
 def test_the_map_names_what_the_last_run_convicted_newly_and_what_no_longer(
@@ -244,14 +244,14 @@ def test_the_map_names_what_the_last_run_convicted_newly_and_what_no_longer(
         assert guard.index(paths).trend == Trend(("theirs/new.py add",), ("theirs/wrong.py add",))
         assert guard.index(paths).nothing_changed
         page = Client(guard)("/").text
-    assert "newly convicted since the run before: 1 function: theirs/new.py add" in page
-    assert "no longer convicted since the run before: 1 function: theirs/wrong.py add" in page
+    assert "newly found since the run before: 1 suspect: theirs/new.py add" in page
+    assert "no longer found since the run before: 1 suspect: theirs/wrong.py add" in page
 
 
 def test_a_file_shows_the_code_beside_its_twin(client: Client) -> None:
     page = client(f"/file?id={file_id('theirs/wrong.py')}").text
     assert "yours: add, ours/m.py:1" in page
-    assert "1 convicted of 1 chunk." in page
+    assert "1 chunk: 1 convicted." in page
     assert "codeguard accept" in page
     assert "<form class" not in page
 

@@ -226,7 +226,7 @@ def web(guard: CodeGuard) -> dict[str, Shown]:
         "/findings": shown(findings, cleared=(path for path in paths if path not in findings)),
         "/file": shown(
             "\n".join(files.values()),
-            cleared=(path for path, text in files.items() if "was found wrong" in text or OWN in text),
+            cleared=(path for path, text in files.items() if ": none convicted" in text or OWN in text),
             trusted=(path for path, text in files.items() if OWN in text),
             stale=(path for path, text in files.items() if STALE_TEXT in text),
         ),

@@ -9,7 +9,8 @@ from lexical_settings import lexical_settings
 
 from codeguard import CodeGuard
 from codeguard.models import Trust
-from codeguard.ranking.inventory import ChunkStanding, Inventory
+from codeguard.ranking.inventory import Inventory
+from codeguard.ranking.reranking import ChunkStanding
 
 OWN = '''def add(a, b):
     """Add two numbers.
@@ -49,7 +50,7 @@ def test_every_file_has_its_trust_and_its_decisions(indexed: CodeGuard) -> None:
         ("new/plain.py", Trust.UNLISTED, True),
     }
     decided = {
-        item.path: [(one.chunk.chunk.symbol, one.standing) for one in item.flagged] for item in overview.files
+        item.path: [(one.chunk.symbol, one.standing) for one in item.flagged] for item in overview.files
     }
     assert decided == {"own/a.py": [], "new/wrong.py": [("add", ChunkStanding.CONVICTED)], "new/plain.py": []}
 

@@ -7,9 +7,10 @@ import pytest
 from codeguard.integrations.documents import verdict_of
 from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust
 from codeguard.ranking.reranking import Ranked, rank
-from codeguard.ranking.scoring import NO_HARM, is_harm, urgency
+from codeguard.ranking.scoring import urgency
 from codeguard.ranking.signals import load_all
 from codeguard.reports.html.page import environment
+from codeguard.weights import NO_HARM, is_harm
 
 HARM = Evidence("capabilities", "exfiltration", 4.0, "sends keys", demotes=True, severity=Severity.CRITICAL)
 WRONG = Evidence("behavior", "fail", 3.0, "wrong on 2 of 3", convicts=True, severity=Severity.HIGH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from report_samples import judged
 
@@ -67,6 +69,9 @@ def test_effects_are_shown_without_imports_and_of_unreached_branches_two() -> No
 
 @pytest.mark.parametrize(("verdict", "convicted"), [(Verdict.FAIL, True), (Verdict.DIFFERS, False)])
 def test_convictions_are_marked(verdict: Verdict, convicted: bool) -> None:
-    item = checked(verdict)
-    assert ("CONVICTED" in check_text([item], "L2")) is convicted
+    own = judged("own.py", 0.0, text='def add(a, b):\n    "Add."\n    return a\n').chunk
+    item = replace(checked(verdict), own=own)
+    text = check_text([item], "L2")
+    assert ("CONVICTED" in text) is convicted
+    assert ("own.py:1, without docstrings:\n            -return a\n" in text) is convicted
     assert check_json([item], "L2")["functions"][0]["convicted"] is convicted

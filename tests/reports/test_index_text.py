@@ -26,22 +26,28 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     )
     assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
     assert "more (--format json" not in text
-    many = index_text(replace(REPORT, convicted=(convicted,) * (SHOWN + 2)), "L2")
-    assert many.count("new.py:4 add") == SHOWN
+    lines = tuple(replace(convicted, line=number) for number in range(SHOWN + 2))
+    many = index_text(replace(REPORT, convicted=lines), "L2")
+    assert many.count("  new.py:") == SHOWN
     assert "  … and 2 more convicted (--format json lists all)" in many
 
 
-def test_demoted_functions_are_listed_after_the_convicted_in_the_same_form() -> None:
+def test_demoted_functions_are_listed_after_the_convicted_and_harm_first_in_the_same_form() -> None:
     convicted = Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong")
     demoted = Suspect(
         "a\x1b.py", "sub", 9, "1" * 64, "false claim", "reads like sub, and is not", accepted="by Ada"
     )
-    text = index_text(replace(REPORT, convicted=(convicted,), demoted=(demoted,)), "L2")
+    harmful = Suspect("b.py", "", 7, "2" * 64, "harmful", "sends keys")
+    twice = replace(convicted, path="b.py", line=7)
+    text = index_text(replace(REPORT, convicted=(convicted, twice), demoted=(demoted, harmful)), "L2")
+    assert "reading: 1 chunk would do harm\n" in text
     assert (
+        "  b.py:7 (module)  harmful: sends keys\n"
         "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
-        in text + "\n"
+        in f"{text}\n"
     )
-    many = index_text(replace(REPORT, demoted=(demoted,) * (SHOWN + 3)), "L2")
+    lines = tuple(replace(demoted, line=number) for number in range(SHOWN + 3))
+    many = index_text(replace(REPORT, demoted=lines), "L2")
     assert "  … and 3 more demoted (--format json lists all)" in many
 
 

@@ -36,10 +36,7 @@ def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why()
     text = unstyled(ranking_lines(ranking(1, *POISONED), "L2"))
     assert "your own code" in text
     assert "score" not in text
-    assert (
-        "pushed out: 1 of the first 1 by similarity, 1 of them convicted, 0 demoted (of all 3 candidates: 1 and 0)"
-        in text
-    )
+    assert "pushed out: 1 of the first 1 by similarity, 1 convicted (of all 3 candidates 1 convicted)" in text
     assert "bad.py:1 f1: fail: add(2, 3): expected 5, got -1" in text
 
 
@@ -68,7 +65,7 @@ pushed out of the first 1
      +3.00 behavior: fail: add(2, 3): expected 5, got -1
      +0.50 provenance: not in the manifest: unknown origin
 {others}
-{words}: 1 of the first 1 by similarity, 1 of them convicted, 0 demoted (of all 4 candidates: 1 and 1)
+{words}: 1 of the first 1 by similarity, 1 convicted (of all 4 candidates 1 convicted, 1 demoted)
 """
 DEMOTED = """
 dropped as well
@@ -191,7 +188,7 @@ def test_a_text_is_shown_once_with_the_other_places_and_what_is_held_against_it_
         in text
     )
     assert "else.py" in text
-    assert "pushed out: 1 of the first 2 by similarity, 1 of them convicted" in text  # not silently hidden
+    assert "pushed out: 1 of the first 2 by similarity, 1 convicted" in text  # not silently hidden
     places = found.to_json()["results"][0]["copies"]
     assert [(place["path"], place["convicted"]) for place in places] == [
         ("copy0.py", False), ("copy1.py", False), ("copy2.py", False), ("bad.py", True),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 
-from report_samples import FAIL, UNKNOWN, judged
+from report_samples import FAIL, UNKNOWN, judged, ranking
 
-from codeguard.models import Trust
-from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview
-from codeguard.ranking.reranking import Ranked, rank
+from codeguard.models import Evidence, Severity, Trust
+from codeguard.ranking.inventory import KnownFile, Overview
+from codeguard.ranking.reranking import Ranked
+from codeguard.reports.html.ranking import ranking_page
 from codeguard.reports.html.site import (
     MOST_CELLS,
     MOST_CHUNKS,
@@ -20,25 +21,39 @@ from codeguard.reports.html.site import (
 )
 
 FRAME = PageFrame("now")
+HARM = Evidence("agent", "x", 2.5, "sends secrets", demotes=True, severity=Severity.HIGH)
+ODD = Evidence("idle", "x", 1.5, "does nothing", demotes=True, severity=Severity.MEDIUM)
+OWN = [judged(f"own{number}.py", 0.9) for number in range(3)]
 
 
 def a_file(chunks: int) -> list[Ranked]:
     """Return the chunks of a file, in their order; the last one is convicted."""
     plain = [judged("x.py", 0.1, UNKNOWN, start=line) for line in range(1, chunks)]
-    bad = judged("x.py", 0.1, FAIL, start=chunks, text="def f():\n    return 'the end'\n")
-    placed = [
-        replace(item, chunk=replace(item.chunk, span=item.chunk.span._replace(start_byte=number)))
-        for number, item in enumerate((*plain, bad))
-    ]
-    return sorted(rank(placed)[0], key=lambda item: item.chunk.span.start_byte)
+    return [*plain, judged("x.py", 0.1, FAIL, start=chunks, text="def f():\n    return 'the end'\n")]
 
 
 def test_what_was_found_is_shown_however_much_stands_before_it() -> None:
     page = file_page("x.py", a_file(MOST_CHUNKS + 60), (), "L2", "L3", FRAME)
     assert page.count("<article") == MOST_CHUNKS
     assert "the end" in page
-    assert page.index('id="line-1"') < page.index(f'id="line-{MOST_CHUNKS + 60}"')
+    assert page.index(f'id="line-{MOST_CHUNKS + 60}"') < page.index('id="line-1"')
     assert "… and 60 more chunks" in page
+
+
+def test_harm_is_first_and_as_red_as_what_is_convicted_on_every_page() -> None:
+    given = {"a/1.py": ODD, "b/2.py": FAIL, "a/3.py": HARM}
+    found = tuple(judged(path, 0.1, item) for path, item in given.items())
+    files = Overview(tuple(KnownFile(item.chunk.path, 1, Trust.UNLISTED, (item,)) for item in found))
+    for page in (
+        file_page("x.py", found, (), "L2", "L3", FRAME),
+        findings_page(Overview((KnownFile("x.py", 1, Trust.UNLISTED, found),)), FRAME, ()),
+        ranking_page(ranking(3, *found, *OWN), "L2", command="", made=""),
+    ):
+        tags = re.findall(r'class="tag (bad|warning)">(\w+)<', page)
+        assert tags[:3] == [("bad", "harmful"), ("bad", "convicted"), ("warning", "demoted")]
+    page = overview_page(files, {}, FRAME, ())
+    assert re.findall(r"<h3>(\S+)", page) == ["a", "b"]
+    assert re.findall(r'">(.*py)</a>', page) == ["× 3.py", "! 1.py", "× 2.py"]
 
 
 def test_pages_of_a_large_index_are_bounded() -> None:
@@ -49,7 +64,7 @@ def test_pages_of_a_large_index_are_bounded() -> None:
     assert page.count('<a class="cell') == MOST_CELLS
     assert "… and 1 more files" in page
     assert len(page) < 5_000_000
-    found = tuple(Flagged(a_file(1)[0], ChunkStanding.CONVICTED) for _ in range(MOST_FLAGGED + 5))
+    found = tuple(a_file(1) * (MOST_FLAGGED + 5))
     page = findings_page(Overview((KnownFile("x.py", 1, Trust.UNLISTED, found),), left=3), FRAME, ())
     assert page.count("<li>") == MOST_FLAGGED + 1
     assert "… and 5 more" in page

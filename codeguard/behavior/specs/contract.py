@@ -289,7 +289,7 @@ def _handles_secrets(source: str) -> bool:
 class Contract:
     """What one trusted function takes, promises and leaves open.
 
-    `takes` are the arguments that its examples, tests and recorded calls show, None if no plain call is known;
+    `takes` are the arguments that its examples and tests show, None if no plain call is known;
     `conditions` what its prose asks of each argument, by name. `guards` are what it refuses. `raises` are the
     exceptions that an example shows, `protecting` those of guards that protect something. `leaves_open` are the
     respects in which a second implementation may choose. `contradicted` are examples of its own description that the

@@ -172,7 +172,8 @@ class BehaviorChecker:
             candidate.definition.docstring,
             candidate.why_no_pass,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
-            *(reference.digest for reference, _ in references),
+            # The report names their file.
+            *(reference.digest + reference.origin.rpartition(":")[0] for reference, _ in references),
             *(reference.digest for reference, _ in self._library.namesakes_of(candidate.features)),
             self._library.trusted_digest if self._wants_probes(plan) else "",
         ]

@@ -11,7 +11,7 @@ from codeguard.errors import ConfigError, NothingToDoError
 from codeguard.escaping import FinishedPage
 from codeguard.index.workspace import Workspace
 from codeguard.models import Trust
-from codeguard.ranking.inventory import Inventory, standing
+from codeguard.ranking.inventory import Inventory
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import file_id
 from codeguard.reports.html.ranking import ranking_page
@@ -42,8 +42,7 @@ class Site:
 
     def frame(self) -> PageFrame:
         """Return the frame of a page created now."""
-        made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-        return PageFrame(made)
+        return PageFrame(datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"))
 
     def close(self) -> None:
         """Release the index; the next request reopens it."""
@@ -70,7 +69,7 @@ class Site:
         question, mode = asked.get("q", "").strip(), asked.get("mode", "rerank")
         if not question or len(question) > LONGEST_QUESTION:
             got = f"{len(question)} characters"
-            raise ConfigError("the question", got=got, expected=f"1 to {LONGEST_QUESTION}")
+            raise ConfigError("this cannot be answered", got=got, expected=f"1 to {LONGEST_QUESTION}")
         if mode not in MODES:
             raise ConfigError("mode", got=repr(mode[:40]), expected=" or ".join(MODES))
         k = _count(asked.get("k", "5"))
@@ -127,7 +126,7 @@ def _path_of(workspace: Workspace, given: str) -> str:
 
 def _counterparts(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
     """Return the trusted chunks of the files that the evidence names."""
-    reasons = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
+    reasons = " ".join(part.reason for item in chunks if item.standing for part in item.evidence)
     trusted = () if workspace.manifest is None else workspace.manifest.files
     paths = [path for path in trusted if f"{path}:" in reasons][:MOST_TRUSTED_FILES]
     return [own for path in paths for own in inventory.chunks(path) if own.trust is Trust.TRUSTED]

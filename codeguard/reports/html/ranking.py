@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,14 +11,25 @@ from markupsafe import Markup
 
 from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
-from codeguard.ranking.reranking import Ranked, Ranking, represented
+from codeguard.ranking.reranking import ChunkStanding, Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, page_of, side_by_side
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
-from codeguard.reports.styled import level_line, unstyled
+from codeguard.reports.styled import kinds, level_line, unstyled
 
-ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
 Label = tuple[str, str]  # words and their class
+WORDS = {
+    "bad": "harmful or convicted",
+    "warning": "demoted or changed",
+    "good": "your own",
+    "other": "unknown",
+}
+STANDINGS = {
+    ChunkStanding.HARMFUL: "bad",
+    ChunkStanding.CONVICTED: "bad",
+    ChunkStanding.DEMOTED: "warning",
+    ChunkStanding.ACCEPTED: "good",
+}
 
 
 def ranking_page(
@@ -31,6 +42,7 @@ def ranking_page(
     now = {item.id: item for item in candidates}
     before = [now[item.id] for item in ranking.baseline_results if item.id in now]
     gone = [item for item in before if item.id not in kept]
+    gone.sort(key=lambda item: item.standing.place)
     facts = {
         **({"sandbox": str(ranking.budget)} if ranking.budget else {}),
         "checked in": level_line(ranking.sandbox_level, required_level),
@@ -44,7 +56,7 @@ def ranking_page(
         command=command,
         made=made,
         warnings=ranking.warnings,
-        filters={"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "others"},
+        filters=WORDS,
     )
     return page_of(
         page,
@@ -63,45 +75,34 @@ def ranking_page(
 
 
 def counterpart_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
-    """Return the trusted candidate that this one imitates, found by its evidence, its name, or its text."""
-    reasons = " ".join(part.reason for part in item.evidence)
-    for own in trusted:
-        if f"{own.chunk.path}:{own.chunk.start_line}" in reasons.replace(")", " ").replace(";", " ").split():
-            return own
+    """Return the trusted candidate that this one imitates, found by its evidence or its name."""
+    if not item.chunk.symbol:  # what stands between functions imitates none
+        return None
+    compared = (part.reason for part in item.evidence if part.signal in ("behavior", "near_copy"))
+    words = re.split(r"[\s;)]+", " ".join(compared))
     bare = item.chunk.symbol.rpartition(".")[2]
-    for own in trusted:
-        if bare and own.chunk.symbol.rpartition(".")[2] == bare:
-            return own
-    named = [own for own in trusted if own.chunk.symbol and own.chunk.symbol in reasons]
-    if named:
-        return named[0]
-    best = max(trusted, key=lambda own: _alike(own, item), default=None)
-    return best if best is not None and _alike(best, item) >= ALIKE else None
-
-
-def _alike(own: Ranked, item: Ranked) -> float:
-    first, second = own.chunk.text[:4000].split(), item.chunk.text[:4000].split()
-    return difflib.SequenceMatcher(None, first, second).quick_ratio()
+    named = [own for own in trusted if f"{own.chunk.path}:{own.chunk.start_line}" in words]
+    named += [own for own in trusted if own.chunk.symbol.rpartition(".")[2] == bare]
+    named += [own for own in trusted if own.chunk.symbol in words]
+    return next(iter(named), None)
 
 
 def story(ranking: Ranking, gone: Sequence[Ranked]) -> str:
     """Return a sentence about what the defense did; `gone` was pushed out of the first k."""
     if ranking.mode == "none":
         return f"{len(ranking.results)} results by similarity alone: nothing was checked."
-    convicted = sum(item.convicted for item in gone)
     if not gone:
         return f"{len(ranking.results)} results; nothing that is near the question had to be pushed down."
-    wrong = f"{convicted} of them proven wrong or harmful" if convicted else "none of them proven wrong"
-    return f"{len(gone)} of the {ranking.k} nearest results were pushed out, {wrong}."
+    return f"{len(gone)} of the {ranking.k} nearest results were pushed out: {kinds(item.standing for item in gone)}."
 
 
 def css_class(item: Ranked) -> str:
     """Return the class of a candidate: bad, good, warning or other."""
-    if item.convicted:
+    if item.standing.is_wrong:
         return "bad"
     if item.trust is Trust.TRUSTED:
         return "good"
-    return "warning" if item.demoted or item.penalty > 1 or item.trust is Trust.MODIFIED else "other"
+    return "warning" if item.demoted or item.trust is Trust.MODIFIED else "other"
 
 
 def labels(item: Ranked) -> list[Label]:
@@ -109,10 +110,8 @@ def labels(item: Ranked) -> list[Label]:
     found = [ORIGIN[item.trust]]
     if item.on_disk in NOT_AS_INDEXED:
         found.append((NOT_AS_INDEXED[item.on_disk], "warning"))
-    if item.convicted:
-        found.append(("convicted", "bad"))
-    elif item.demoted:
-        found.append(("demoted", "warning"))
+    if item.standing:
+        found.append((item.standing.value, STANDINGS[item.standing]))
     elif item.verdict in MEANING:
         words, style = MEANING[item.verdict]
         found.append((words, style if style in ("good", "warning") else ""))
@@ -120,14 +119,15 @@ def labels(item: Ranked) -> list[Label]:
 
 
 def against(item: Ranked) -> str:
-    """Return the strongest evidence against a candidate that is convicted or suspicious, else ""."""
-    return why(item) if css_class(item) in ("bad", "warning") else ""
+    """Return the strongest evidence against a candidate, "" if that is little or a person has accepted it."""
+    doubted = item.penalty > 1 and item.standing is not ChunkStanding.ACCEPTED
+    return why(item) if doubted or css_class(item) in ("bad", "warning") else ""
 
 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> Markup:
     """Return the code of a candidate, next to the code it imitates if it is suspicious."""
     chunk = item.chunk
-    counterpart = counterpart_of(item, trusted) if css_class(item) in ("bad", "warning") else None
+    counterpart = counterpart_of(item, trusted) if against(item) else None
     if counterpart is None:
         return code_block(chunk.text)
     own = f"yours: {counterpart.chunk.symbol}, {counterpart.chunk.path}:{counterpart.chunk.start_line}"

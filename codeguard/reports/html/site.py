@@ -6,7 +6,6 @@ untrusted path or text gets into a URL.
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,13 @@ from markupsafe import Markup
 from codeguard.escaping import FinishedPage
 from codeguard.index.report import Trend
 from codeguard.models import Trust
-from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview, standing
-from codeguard.ranking.reranking import Ranked
+from codeguard.ranking.inventory import KnownFile, Overview
+from codeguard.ranking.reranking import ChunkStanding, Ranked
 from codeguard.reports.html.page import Page, code_block, hidden, page_of, style_sheet
-from codeguard.reports.html.ranking import against, beside_twin, css_class, labels
+from codeguard.reports.html.ranking import STANDINGS, WORDS, against, beside_twin, css_class, labels
 from codeguard.reports.index import trend_lines
 from codeguard.reports.ranking import ORIGIN, why
-from codeguard.reports.styled import counted, level_line
+from codeguard.reports.styled import counted, kinds, level_line
 
 LONGEST_QUESTION = 1_000  # characters
 COUNTS = (5, 10, 20)
@@ -40,22 +39,7 @@ MOST_COMPARED = 20  # chunks shown next to their twins
 LONGEST_PATH = 300  # characters in a label of the map
 LONGEST_NAMES = 200
 MOST_CHARACTERS = 150_000  # of a file's code
-LARGEST = 4  # widths of a cell
-WORDS = {"bad": "harmful or wrong", "warning": "suspicious", "good": "your own", "other": "unknown"}
 MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
-_GRAVEST = list(ChunkStanding)
-_HEADLINE = {
-    ChunkStanding.HARMFUL: "would do harm",
-    ChunkStanding.CONVICTED: "proven wrong",
-    ChunkStanding.DEMOTED: "suspicious",
-}
-_LABELS = {
-    ChunkStanding.HARMFUL: "bad",
-    ChunkStanding.CONVICTED: "bad",
-    ChunkStanding.DEMOTED: "warning",
-    ChunkStanding.ACCEPTED: "",
-}
-_WRONG = (ChunkStanding.HARMFUL, ChunkStanding.CONVICTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +67,6 @@ class Part:
     item: Ranked
     code: Markup | None
 
-    @property
-    def standing(self) -> ChunkStanding | None:
-        """The decision about it."""
-        return standing(self.item)
-
 
 @cache
 def site_style() -> str:
@@ -111,7 +90,8 @@ def overview_page(
     """Return the map: every file as a cell, by folder, colored by what is known; above it what the last run changed."""
     files = overview.files
     shown = files[:MOST_CELLS]
-    by_folder = groupby(shown, key=lambda item: item.path.rpartition("/")[0])
+    by_folder = groupby(sorted(shown, key=_folder), key=_folder)
+    folders = [(name, sorted(found, key=_urgency)) for name, found in by_folder]
     page = Page(
         title="Map of the index",
         story=_story(files),
@@ -126,7 +106,7 @@ def overview_page(
         "map.html",
         replace(frame, address="/"),
         trend=trend_lines(trend),
-        folders=[(name, sorted(found, key=_urgency)) for name, found in by_folder],
+        folders=sorted(folders, key=lambda folder: _urgency(folder[1][0])[:2]),
         left=len(files) - len(shown),
         kinds=_kinds,
         cell=_cell,
@@ -142,11 +122,11 @@ def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str])
     page = Page(
         title="Findings",
         story=_story(overview.files),
-        facts={name.value: str(counts[name]) for name in ChunkStanding},
+        facts={name.value: str(counts[name]) for name in STANDINGS},
         command="codeguard ls --convicted",
         made=frame.made,
         warnings=[*warnings, *_unread(overview)],
-        filters={"bad": "with harmful or wrong", "warning": "with demoted", "other": "accepted"},
+        filters={"bad": WORDS["bad"], "warning": "demoted", "other": "accepted"},
     )
     return _page(
         page,
@@ -155,10 +135,10 @@ def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str])
         files=found,
         most=MOST_FILES,
         most_flagged=MOST_FLAGGED,
-        gravest=lambda flagged: sorted(flagged, key=lambda part: _GRAVEST.index(part.standing)),
+        gravest=_gravest,
         kind_of=_kind,
         reason=_reason,
-        standings=_LABELS,
+        standings=STANDINGS,
         origin=ORIGIN,
     )
 
@@ -172,32 +152,22 @@ def file_page(
     frame: PageFrame,
 ) -> FinishedPage:
     """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
-    counts = Counter(filter(None, map(standing, chunks)))
-    named = [f"{counts[each]} {each}" for each in _HEADLINE if counts[each]]
-    story = "Nothing in this file was found wrong."
-    if named:
-        story = f"{', '.join(named)} of {counted(len(chunks), 'chunk')}."
-    elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
+    story = f"{counted(len(chunks), 'chunk')}: {kinds(item.standing for item in chunks)}."
+    if chunks and all(item.trust is Trust.TRUSTED for item in chunks):
         story = "Your own code: the manifest lists it as it is."
     present = set(map(css_class, chunks))
-    kinds = {kind: words for kind, words in WORDS.items() if kind in present}
+    filters = {kind: words for kind, words in WORDS.items() if kind in present}
     page = Page(
         title=path,
         story=story,
         facts={"chunks": str(len(chunks)), "checked in": level_line(level, required_level)},
         command=f"codeguard ls {shlex.quote(path)}",
         made=frame.made,
-        filters=kinds if len(kinds) > 1 else None,
+        filters=filters if len(filters) > 1 else None,
     )
-    values = {
-        "css_class": css_class,
-        "labels": labels,
-        "against": against,
-        "accepted": ChunkStanding.ACCEPTED,
-    }
-    return _page(
-        page, "file.html", frame, parts=_parts(chunks, trusted), left=len(chunks) - MOST_CHUNKS, **values
-    )
+    values = {"css_class": css_class, "labels": labels, "against": against}
+    parts, left = _parts(chunks, trusted), len(chunks) - MOST_CHUNKS
+    return _page(page, "file.html", frame, parts=parts, left=left, **values)
 
 
 def _page(page: Page, template: str, frame: PageFrame, **values: Any) -> FinishedPage:
@@ -205,30 +175,31 @@ def _page(page: Page, template: str, frame: PageFrame, **values: Any) -> Finishe
 
 
 def _parts(chunks: Sequence[Ranked], trusted: Sequence[Ranked]) -> list[Part]:
-    """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
+    """Return the chunks that fit on a page, the most urgent first, the others in their order."""
     left, made = MOST_CHARACTERS, []
-    gravest = sorted(chunks, key=lambda item: _GRAVEST.index(standing(item) or ChunkStanding.ACCEPTED))
-    for number, item in enumerate(gravest[:MOST_CHUNKS]):
+    for number, item in enumerate(_gravest(chunks)[:MOST_CHUNKS]):
         left -= len(item.chunk.text)
         code = None
         if left >= 0:
-            compared = standing(item) and number < MOST_COMPARED
+            compared = item.standing and number < MOST_COMPARED
             code = beside_twin(item, trusted) if compared else code_block(item.chunk.text)
         made.append(Part(item, code))
-    return sorted(made, key=lambda part: part.item.chunk.span.start_byte)
+    return made
+
+
+def _gravest(chunks: Sequence[Ranked]) -> list[Ranked]:
+    return sorted(chunks, key=lambda item: item.standing.place)
+
+
+def _folder(item: KnownFile) -> str:
+    return item.path.rpartition("/")[0]
 
 
 def _story(files: Sequence[KnownFile]) -> str:
-    """Return the headline: harm first, then what is wrong, then what is suspicious."""
-    counts = Counter(part.standing for item in files for part in item.flagged)
+    """Return the headline: harm first, then what is convicted, then what is demoted."""
     own = sum(item.trust is Trust.TRUSTED for item in files)
-    named = [f"{counts[each]} {words}" for each, words in _HEADLINE.items() if counts[each]]
-    if named:
-        number, _, words = named[0].partition(" ")
-        named[0] = f"{counted(int(number), 'chunk')} {words}"
-    found = ", ".join(named) or "nothing harmful, wrong or suspicious"
-    is_own = "is your own" if own == 1 else "are your own"
-    return f"{counted(len(files), 'file')}: {found}; {counted(own, 'file')} {is_own}."
+    found = kinds(part.standing for item in files for part in item.flagged)
+    return f"{counted(len(files), 'file')}, {own} of them your own; chunks: {found}."
 
 
 def _unread(overview: Overview) -> list[str]:
@@ -240,7 +211,7 @@ def _unread(overview: Overview) -> list[str]:
 
 
 def _kind(item: KnownFile) -> str:
-    if item.worst in _WRONG:
+    if item.worst.is_wrong:
         return "bad"
     if item.worst is ChunkStanding.DEMOTED or item.trust is Trust.MODIFIED:
         return "warning"
@@ -254,20 +225,19 @@ def _kinds(files: Sequence[KnownFile]) -> dict[str, int]:
 
 
 def _urgency(item: KnownFile) -> tuple[int, int, str]:
-    worst = _GRAVEST.index(item.worst) if item.worst else len(_GRAVEST)
-    return list(WORDS).index(_kind(item)), worst, item.path
+    return list(WORDS).index(_kind(item)), item.worst.place, item.path
 
 
-def _cell(item: KnownFile) -> tuple[str, int, str]:
-    """Return a cell's kind, its width, and what it is called."""
+def _cell(item: KnownFile) -> tuple[str, str, str]:
+    """Return a cell's kind, its file's name, and what is known of it."""
     kind = _kind(item)
-    names = ", ".join(part.chunk.chunk.symbol for part in item.flagged if part.standing in _WRONG)
+    names = ", ".join(part.chunk.symbol for part in item.flagged if part.standing.is_wrong)
     about = f"{item.path[-LONGEST_PATH:]}: {WORDS[kind]}{f' ({names[:LONGEST_NAMES]})' if names else ''}"
-    return kind, min(LARGEST, 1 + int(math.log2(1 + item.size / 1024) / 2)), about.replace("\n", " ")
+    return kind, item.path.rpartition("/")[2], about.replace("\n", " ")
 
 
-def _reason(flagged: Flagged) -> str:
+def _reason(item: Ranked) -> str:
     """Return the decision and its reasons; for an acceptance who, when and why."""
-    if flagged.standing is ChunkStanding.ACCEPTED:
-        return next(part.reason for part in flagged.chunk.evidence if part.id == "accepted")
-    return why(flagged.chunk)
+    if item.standing is ChunkStanding.ACCEPTED:
+        return next(part.reason for part in item.evidence if part.id == "accepted")
+    return why(item)
