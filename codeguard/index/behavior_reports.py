@@ -19,6 +19,7 @@ CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
 FAR = "far:"
 FACTS = "facts:"
+RUNS = "runs:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]

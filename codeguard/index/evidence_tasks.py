@@ -23,6 +23,7 @@ from codeguard.behavior.verdict.running import Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
+    RUNS,
     TRUSTED_ANSWERS,
     Answered,
     KeyedReport,
@@ -33,7 +34,7 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
+from codeguard.models import CheckReport, Chunk, SourceFile, Span, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
@@ -112,13 +113,18 @@ class _Bench:
             seed=bytes.fromhex(self._value["seed"]),
             required_level=Level[self._value["required_level"]],
             probes=False,
+            given=self._given,
         )
+
+    @property
+    def _given(self) -> Texts:
+        return tuple((place, text) for place, text in self._value["given"])
 
     @functools.cached_property
     def sandbox(self) -> Sandbox:
         hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
-        given = tuple((place, text) for place, text in self._value["given"])
-        return worker_sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed, given)
+        level = Level[self._value["required_level"]]
+        return worker_sandbox(level, self._value["zygotes"], hash_seed, self._given)
 
 
 _opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
@@ -208,10 +214,13 @@ def check_task(shared: Shared) -> Run:
         ]
         waiting = [at for at in due if checker.lacks_answers(*subjects[at])]
         due = [at for at in due if at not in waiting]
-        checked = checker.check_many([subjects[at] for at in due], [meters[at] for at in due])
+        memories = [checker.memory(known) for known in asked["runs"]]
+        limits = [meters[at] for at in due], [memories[at] for at in due]
+        checked = checker.check_many([subjects[at] for at in due], *limits)
         found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
         yield [
-            None if at in waiting else (key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)
+            None if at in waiting else (key, found.get(at), meters[at].spent_s, memories[at].used)
+            for at, key in enumerate(keys)
         ]
 
     return by_values(reports)
@@ -317,14 +326,15 @@ class Checks:
         shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
         asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
         found: Answered = {}
-        passing: Answered = {}
+        passing: set[str] = set()
         for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
             if not answer.ended:  # what is missing matches nothing
-                for part, more in zip((found, passing), answer.value, strict=True):
-                    part.update(more)
-        if self._catalog is not None and found != known:
-            self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": found}})
-        return found | passing
+                found |= answer.value[0]
+                passing.update(answer.value[1])
+        lasting = {key: rows for key, rows in found.items() if key not in passing}
+        if self._catalog is not None and lasting != known:
+            self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": lasting}})
+        return found
 
     def _keyed_reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
@@ -336,14 +346,24 @@ class Checks:
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
         found: list[KeyedReport | None] = []
-        for ((_, file), _), answer_of_one in zip(asked, answer.value, strict=True):
+        ran: dict[str, dict[str, Any]] = {}
+        for ((chunk, file), _), answer_of_one in zip(asked, answer.value, strict=True):
             if answer_of_one is None:
                 found.append(None)
                 continue
-            far, report, spent_s = answer_of_one
+            far, report, spent_s, runs = answer_of_one
             budget.charge(file.path, float(spent_s))
             found.append((far, None if report is None else CheckReport.from_json(report)))
+            if runs and runs != self._runs_of(chunk):
+                ran[_runs_key(chunk)] = {"runs": runs}
+        if self._catalog is not None and ran:
+            self._catalog.put_analyses(ran)
         return found
+
+    def _runs_of(self, chunk: Chunk) -> dict[str, Any]:
+        """Return what the last check of a function ran in the sandbox; see `RunMemory`."""
+        kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
+        return {} if kept is None else dict(kept["runs"])
 
     def _asked(
         self, asked: Sequence[Asked], again: bool, texts: dict[int, str], answers: Answered | None
@@ -366,4 +386,9 @@ class Checks:
             "again": again,
             "answers": answers,
             "seconds": [seconds for _, seconds in asked],
+            "runs": [self._runs_of(chunk) for chunk, _ in subjects],
         }
+
+
+def _runs_key(chunk: Chunk) -> str:
+    return RUNS + parts_digest(chunk.path, chunk.symbol)

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -239,13 +239,43 @@ def result(
     try:
         if sum(map(len, bodies)) > job.limits.frame_bytes + _FRAME_EXTRA * (len(job.calls) + 1):
             raise decoding.MalformedError("more than the frame may hold")
-        calls, end = decoding.calls_and_end(bodies, [call.args for call in job.calls])
-        if end is not None:
-            return _finished(job, level, calls, end, spent)
+        return _read(job, level, tuple(bodies), spent, lambda: _ended(answer, job))
     except decoding.MalformedError as error:
         return JobResult(Status.MALFORMED, level, job.tier, (), (), None, str(error), *spent)
-    status, detail = _ended(answer, job)
-    return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent)
+
+
+def to_values(found: JobResult) -> list[Any]:
+    """Return a result as plain values, for `from_values`."""
+    frames = [frame.decode("ascii") for frame in found.frames]
+    return [int(found.level), found.status, found.detail, found.wall_s, found.spent_s, frames]
+
+
+def from_values(job: Job, values: list[Any]) -> JobResult:
+    """Return the result of a job that has run before; inverse of `to_values`.
+
+    Raises MalformedError if the values are none of such a job.
+    """
+    try:
+        level, status, detail, wall_s, spent_s, frames = values
+        bodies = tuple(frame.encode("ascii") for frame in frames)
+        return _read(job, Level(level), bodies, (wall_s, spent_s), lambda: (Status(status), detail))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise decoding.MalformedError(str(error)) from None
+
+
+def _read(
+    job: Job,
+    level: Level,
+    frames: tuple[bytes, ...],
+    spent: tuple[float, float],
+    ended: Callable[[], tuple[Status, str]],
+) -> JobResult:
+    """Return the result that frames give; `ended` says why the last one is missing, if it is."""
+    calls, end = decoding.calls_and_end(frames, [call.args for call in job.calls])
+    if end is not None:
+        return _finished(job, level, calls, end, spent, frames)
+    status, detail = ended()
+    return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent, frames)
 
 
 def _finished(
@@ -254,6 +284,7 @@ def _finished(
     calls: list[CallResult],
     end: tuple[str, str, tuple[str, ...], LineCoverage | None],
     spent: tuple[float, float],
+    frames: tuple[bytes, ...],
 ) -> JobResult:
     said, detail, effects, coverage = end
     status = _SAID.get(said)
@@ -261,7 +292,7 @@ def _finished(
         raise decoding.MalformedError("an end that does not fit")
     if status is Status.COMPLETED and any(_out_of_memory(call) for call in calls):
         status = Status.MEMORY
-    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent)
+    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent, frames)
 
 
 def _filled(calls: list[CallResult], job: Job) -> tuple[CallResult, ...]:

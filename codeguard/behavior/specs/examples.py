@@ -59,6 +59,18 @@ class Example:
         return repr((*parts, *self.around))
 
 
+def written(value: object) -> str:
+    """Return a plain value as text, different for different values and the same in every process."""
+    if isinstance(value, dict):
+        return f"dict({', '.join(f'{written(key)}: {written(item)}' for key, item in value.items())})"
+    if isinstance(value, list | tuple | set | frozenset):
+        items = map(written, value)
+        ordered = sorted(items) if isinstance(value, set | frozenset) else items
+        return f"{type(value).__name__}({', '.join(ordered)})"
+    # Python refuses to write an integer of many digits in the decimal system.
+    return hex(value) if type(value) is int else repr(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """The names of a function and its cases; `shipped` if it comes with codeguard.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from codeguard import behavior
+from codeguard import behavior, sandbox
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Module
@@ -111,10 +111,19 @@ def file_facts(path: str, module: Module) -> FileFacts:
     return FileFacts(tuple(functions), module.imported_packages)
 
 
-@functools.cache
 def facts_version() -> str:
-    """Return a digest of what derives facts: this package's code, and the version of Python."""
+    """Return a digest of what derives facts: the code for checks, and the version of Python."""
+    return _code_version(behavior.__path__[0])
+
+
+def runs_version() -> str:
+    """Return a digest of what runs functions: the sandbox's code, and the version of Python."""
+    return _code_version(sandbox.__path__[0])
+
+
+@functools.cache
+def _code_version(folder: str) -> str:
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(behavior.__path__[0]).rglob("*.py")):
+    for path in sorted(Path(folder).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -6,7 +6,7 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -19,7 +19,7 @@ from codeguard.behavior.matching.stubs import describes_result, does_nothing, is
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
-from codeguard.behavior.specs.facts import facts_version
+from codeguard.behavior.specs.facts import facts_version, runs_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
@@ -27,10 +27,10 @@ from codeguard.behavior.verdict.examination import against_reference, against_sp
 from codeguard.behavior.verdict.probing import (
     Answered,
     Fingerprint,
-    Probes,
     fingerprint,
     fingerprint_from,
     fingerprint_rows,
+    own_answers,
 )
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import one_edit_away
@@ -40,6 +40,7 @@ from codeguard.behavior.verdict.running import (
     BudgetSpentError,
     CallRunner,
     Meter,
+    RunMemory,
     Runs,
     Steps,
     drive,
@@ -51,8 +52,9 @@ from codeguard.behavior.verdict.table import named
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
-from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
+from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Sandbox
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -74,6 +76,7 @@ class BehaviorChecker:
     of a `with` ends, and a random seed. `seed` is the installation's secret; it determines the generated inputs and
     the order of the calls. Below the sandbox level `required_level` nothing is run. With `probes` it runs the trusted
     functions on probes itself, once one function needs that; else `take_answers` is to bring what they answer.
+    `given` are the modules that a sandbox of the caller's is given.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class BehaviorChecker:
         budget: Budget | None = None,
         required_level: Level | None = None,
         probes: bool = True,
+        given: Texts = (),
     ) -> None:
         own = Sandbox(required_level or Level.L2) if sandbox is None else None
         self.close: Callable[[], None] = own.close if own else lambda: None
@@ -106,6 +110,7 @@ class BehaviorChecker:
             repr(self._budget),
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
+            *(part for text in given for part in text),
         )
         self._probes = probes
         self._fingerprints_made = False
@@ -135,28 +140,37 @@ class BehaviorChecker:
         """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
-    def check_many(self, subjects: Sequence[Subject], meters: Sequence[Meter] = ()) -> Iterator[CheckReport]:
+    def check_many(
+        self, subjects: Sequence[Subject], meters: Sequence[Meter] = (), memories: Sequence[RunMemory] = ()
+    ) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
-        `meters` limit what each may spend in the sandbox.
+        `meters` limit what each may spend in the sandbox, `memories` have what ran before.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
             limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
+            known = memories[start : start + WINDOW] or [RunMemory() for _ in prepared]
             wanted = {
-                item.digest: item
-                for plan in prepared
+                item.digest: (item, memory)
+                for plan, memory in zip(reversed(prepared), reversed(known), strict=True)
                 if not isinstance(plan, CheckReport)
                 for item, _ in plan[1]
                 if item.definition.text
                 != plan[0].definition.text  # an exact copy is not run, and neither is its original
             }
-            self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
+            self._observe([pair for digest, pair in wanted.items() if digest not in self._profiles])
             if self._probes and any(map(self._lacks_answers, prepared)):
-                kept, passing = self.probe_trusted()
-                self.take_answers(kept | passing)
-            checks = [self._checked_safely(*parts) for parts in zip(prepared, limits, strict=True)]
+                self.take_answers(self.probe_trusted()[0])
+            checks = [
+                memory.recalled(self._checked_safely(plan, meter))
+                for plan, meter, memory in zip(prepared, limits, known, strict=True)
+            ]
             yield from drive(self._sandbox, checks)
+
+    def memory(self, known: Mapping[str, Any]) -> RunMemory:
+        """Return a memory for a check, with what an earlier one for the same function has `used`."""
+        return RunMemory(parts_digest(self._basis, runs_version()), known)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
         """Return a digest of everything that the verdict depends on; None if the function would not be run."""
@@ -284,9 +298,9 @@ class BehaviorChecker:
             (f"{item.name} ({item.origin})" for item in self._library.lookalikes_of(candidate.features)), ""
         )
 
-    def _observe(self, references: Sequence[Reference]) -> None:
-        steps = [self._observed(item) for item in references]
-        for reference, profile in zip(references, drive(self._sandbox, steps), strict=True):
+    def _observe(self, wanted: Sequence[tuple[Reference, RunMemory]]) -> None:
+        steps = [memory.recalled(self._observed(item)) for item, memory in wanted]
+        for (reference, _), profile in zip(wanted, drive(self._sandbox, steps), strict=True):
             if len(self._profiles) >= MAX_PROFILES:
                 self._profiles.clear()
             self._profiles[reference.digest] = profile
@@ -321,10 +335,7 @@ class BehaviorChecker:
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        probes = Probes(self._basis)
-        session = CandidateSession(
-            candidate, self._sandbox.level, self._budget, self._seed, probes, self._adequacies
-        )
+        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
@@ -396,25 +407,29 @@ class BehaviorChecker:
 
     def probe_trusted(
         self, share: int = 0, of: int = 1, known: Answered | None = None
-    ) -> tuple[Answered, Answered]:
+    ) -> tuple[Answered, list[str]]:
         """Return what every `of`-th trusted function answers to the probes, from the one with this number on.
 
-        First what is worth keeping for a later run, to be `known` there, then the rest. Nothing below the required
-        sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so that
-        several workers can share them.
+        With the keys of what another run may answer otherwise; the rest can be `known` there. Nothing below the
+        required sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so
+        that several workers can share them.
         """
         if self._sandbox.level < self._required_level:
-            return {}, {}
-        probes = Probes(self._basis, known or {})
-        passing: Answered = {}
-        places = self._library.fingerprints.places[share::of]
+            return {}, []
+        index, kept = self._library.fingerprints, known or {}
+        keys = {place: self._fingerprint_key(place) for place in index.places[share::of]}
+        found = {
+            key: kept[key] for key in keys.values() if fingerprint_from(kept.get(key), index) is not None
+        }
+        passing: list[str] = []
+        places = [place for place, key in keys.items() if key not in found]
         for start in range(0, len(places), WINDOW):
-            together = places[start : start + WINDOW]
-            steps = [self._fingerprint_of(place, probes) for place in together]
-            for place, found in zip(together, drive(self._sandbox, steps), strict=True):
-                if found and (key := self._fingerprint_key(place)) not in probes.used:
-                    passing[key] = fingerprint_rows(found)
-        return probes.used, passing
+            together = [(place, RunMemory()) for place in places[start : start + WINDOW]]
+            steps = [memory.recalled(self._fingerprint_of(place)) for place, memory in together]
+            for (place, memory), made in zip(together, drive(self._sandbox, steps), strict=True):
+                found[keys[place]] = fingerprint_rows(made)
+                passing += [] if memory.lasting else [keys[place]]
+        return found, passing
 
     def take_answers(self, answered: Answered) -> None:
         """Match functions by what the trusted ones answered to the probes, from now on."""
@@ -428,26 +443,23 @@ class BehaviorChecker:
                 index.add(place, kinds, row)
 
     def _fingerprint_key(self, place: int) -> str:
-        """Return the key of all that a trusted function answers, beside exactly this trusted code.
+        """Return the key of all that a trusted function answers: its file, what that can import, and the probes.
 
         It tells without the function's source, which takes longer to put together than most take to run.
         """
-        reference = self._library.references[place]
+        reference, index = self._library.references[place], self._library.fingerprints
         return parts_digest(
             self._basis,
             facts_version(),
-            self._library.trusted_digest,
+            reference.home.digest() if reference.home is not None else "",
+            text_digest(reference.text),
             reference.origin,
             reference.qualified_name,
+            index.view(place, reference.features),
         )
 
-    def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
+    def _fingerprint_of(self, place: int) -> Steps[Fingerprint]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        key = self._fingerprint_key(place)
-        stored = fingerprint_from(probes.known.get(key), index)
-        if stored is not None:
-            probes.used[key] = probes.known[key]
-            return stored
         if reference.usable is None:
             return {}
         runner = CallRunner(reference.usable, self._sandbox.level, self._budget)
@@ -456,14 +468,11 @@ class BehaviorChecker:
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
         )
         try:
-            found = yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known))
+            return (yield from fingerprint(partial(own_answers, runner), index, trials, sure=bool(known)))
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
-        if id(runner) not in probes.passing:
-            probes.used[key] = fingerprint_rows(found)
-        return found
 
 
 def _is_open(report: CheckReport | None) -> bool:

@@ -1,13 +1,8 @@
-"""Run functions on the probes of a library, which match them to trusted functions by their results.
-
-What a trusted function answers does not change with the other trusted code, so its answers are kept from one run to
-the next: after an edit of trusted code, only what is new or has changed is run again.
-"""
+"""Run functions on the probes of a library, which match them to trusted functions by their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from codeguard.behavior.matching.fingerprints import (
     MOST_KINDS,
@@ -17,61 +12,29 @@ from codeguard.behavior.matching.fingerprints import (
     answer_of,
 )
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
-from codeguard.models import parts_digest
-from codeguard.sandbox.model import Call, JobResult, Status
+from codeguard.sandbox.model import Call
 
-MOST_KEPT = 5_000  # characters of answers to some calls; what answers with more is run again
 Answers = list[str | None]
 Fingerprint = Mapping[Kinds, Answers]
 Answered = dict[str, list[Answers]]
 """The answers of functions to probes, by a digest of everything they depend on."""
 
 
-@dataclass
-class Probes:
-    """Runs one function and variants of it on probes.
-
-    `basis` is the digest of what all answers depend on besides the function and the calls. `known` are the
-    answers of earlier runs, `used` those that this run has needed.
-    """
-
-    basis: str
-    known: Answered = field(default_factory=dict)
-    used: Answered = field(default_factory=dict)
-    passing: set[int] = field(default_factory=set)  # ids of runners of which an answer is not to be stored
-
-    def rows(self, runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
-        """Return the answers of several functions of one source to the same calls, None where there is none."""
-        home = runner.runnable.home
-        around = "" if home is None else home.digest()  # an answer beside another helper is another answer
-        key = parts_digest(self.basis, runner.runnable.source, around, *targets, *map(_written, calls))
-        kept = self.used.get(key) or self.known.get(key)
-        if kept is not None and [len(row) for row in kept] == [len(calls)] * len(targets):
-            self.used[key] = kept
-            return kept
-        (result,) = yield from runner.run(
-            Batch(tuple(Call(target, args) for target in targets for args in calls))
-        )
-        rows = [
-            [answer_of(answer, args) for answer, args in zip(row, calls, strict=True)]
-            for row in rows_of(result, len(calls))
-        ]
-        if _lasting(result, runner) and sum(len(text or "") for row in rows for text in row) <= MOST_KEPT:
-            self.used[key] = rows
-        else:
-            self.passing.add(id(runner))
-        return rows
-
-    def answers(self, runner: CallRunner, calls: Calls) -> Steps[Answers]:
-        """Return the answers of the function itself."""
-        (row,) = yield from self.rows(runner, [runner.runnable.target], calls)
-        return row
+def answers_of(runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
+    """Return the answers of several functions of one source to the same calls, None where there is none."""
+    (result,) = yield from runner.run(
+        Batch(tuple(Call(target, args) for target in targets for args in calls))
+    )
+    return [
+        [answer_of(answer, args) for answer, args in zip(row, calls, strict=True)]
+        for row in rows_of(result, len(calls))
+    ]
 
 
-def _lasting(result: JobResult, runner: CallRunner) -> bool:
-    """Return whether a run would end the same way again; a busy machine or an interruption may have ended it."""
-    late = result.status is Status.TIMEOUT and result.wall_s >= runner.budget.wall_s
-    return not late and result.status not in (Status.NO_SIGNAL, Status.UNSUPPORTED)
+def own_answers(runner: CallRunner, calls: Calls) -> Steps[Answers]:
+    """Return the answers of a runner's function itself."""
+    (row,) = yield from answers_of(runner, [runner.runnable.target], calls)
+    return row
 
 
 def fingerprint(
@@ -116,15 +79,3 @@ def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) ->
     except LookupError:
         return None
     return found if fits else None
-
-
-def _written(value: object) -> str:
-    """Return a plain value as text, different for different values and the same in every process."""
-    if isinstance(value, dict):
-        return f"dict({', '.join(f'{_written(key)}: {_written(item)}' for key, item in value.items())})"
-    if isinstance(value, list | tuple | set | frozenset):
-        items = map(_written, value)
-        ordered = sorted(items) if isinstance(value, set | frozenset) else items
-        return f"{type(value).__name__}({', '.join(ordered)})"
-    # Python refuses to write an integer of many digits in the decimal system.
-    return hex(value) if type(value) is int else repr(value)

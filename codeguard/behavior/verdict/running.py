@@ -12,13 +12,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import sample_files
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable, bound_names
-from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.examples import Example, written
+from codeguard.models import parts_digest
+from codeguard.sandbox.decoding import MalformedError
+from codeguard.sandbox.jobs import from_values, to_values
 from codeguard.sandbox.model import (
     Call,
     CallResult,
@@ -149,6 +152,69 @@ def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
         return answer
 
     return _relayed(steps, charged)
+
+
+LASTING = frozenset(Status) - {Status.NO_SIGNAL, Status.UNSUPPORTED, Status.MALFORMED}
+
+
+@dataclass
+class RunMemory:
+    """The results of runs in the sandbox, by digests of everything that they depend on, so that none is made twice.
+
+    `basis` is the digest of what all runs depend on. `known` are results of earlier times in the form in which they are
+    kept, `used` those among them that were needed since, and the new ones. It is not `lasting` once a busy machine or
+    an interruption may have ended a run.
+    """
+
+    basis: str = ""
+    known: Mapping[str, Any] = field(default_factory=dict)
+    used: dict[str, Any] = field(default_factory=dict)
+    lasting: bool = True
+
+    def recalled(self, steps: Steps[T]) -> Steps[T]:
+        """Run steps, except for jobs of which the result is known."""
+
+        def run(jobs: tuple[Job, ...]) -> Steps[tuple[JobResult, ...]]:
+            keys = [self._key(job) for job in jobs]
+            found = [self._known(key, job) for key, job in zip(keys, jobs, strict=True)]
+            missing = [job for job, result in zip(jobs, found, strict=True) if result is None]
+            made = iter((yield type(jobs)(missing)) if missing else ())
+            results: list[JobResult] = []
+            for key, job, known in zip(keys, jobs, found, strict=True):
+                results.append(result := next(made) if known is None else known)
+                if _holds(result, job.limits):
+                    self.used[key] = to_values(result)
+                else:
+                    self.lasting = False
+            return tuple(results)
+
+        return _relayed(steps, run)
+
+    def _known(self, key: str, job: Job) -> JobResult | None:
+        kept = self.used.get(key) or self.known.get(key)
+        try:
+            found = None if kept is None else from_values(job, kept)
+        except MalformedError:  # of a worker that was not itself
+            return None
+        return found if found is not None and _holds(found, job.limits) else None
+
+    def _key(self, job: Job) -> str:
+        table = job.importing
+        served = [] if table is None else [(name, table.keys[name].hex()) for name in sorted(table.modules)]
+        packages = (
+            [] if table is None else sorted(name for name, item in table.modules.items() if item.is_package)
+        )
+        limits = job.limits.memory_bytes, job.limits.frame_bytes
+        around = job.tier, job.trace, limits, job.world.hash_seed, table and table.name, served, packages
+        calls = [(call.setup, call.target, call.args, call.kwargs) for call in job.calls]
+        return parts_digest(self.basis, job.source, *map(written, (around, *calls)))
+
+
+def _holds(result: JobResult, limits: Limits) -> bool:
+    """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
+    if result.status is Status.TIMEOUT:
+        return result.spent_s >= _ALL * limits.cpu_s
+    return result.status in LASTING and result.spent_s <= min(limits.cpu_s, limits.wall_s)
 
 
 class Runs(Protocol):
