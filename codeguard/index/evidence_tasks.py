@@ -26,7 +26,6 @@ from codeguard.index.behavior_reports import (
     RUNS,
     TRUSTED_ANSWERS,
     Answered,
-    KeyedReport,
     Subject,
     is_test,
 )
@@ -54,7 +53,6 @@ FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of 
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
-KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
@@ -68,24 +66,21 @@ def material(
     specs: Sequence[SpecFile],
     seed: bytes,
     required_level: str,
-    known: Iterable[str] = (),
     zygotes: int = 1,
     given: Texts = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Shared:
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
-    `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
-    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals` are the
-    static ones. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known
-    of the trusted files, by path (`trusted_facts`).
+    `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the modules that the sandbox
+    provides. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known of
+    the trusted files, by path (`trusted_facts`).
     """
     value = {
         **comparing,
         "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in specs],
         "seed": seed.hex(),
         "required_level": required_level,
-        "known": sorted({key[:KNOWN_PREFIX] for key in known}),
         "zygotes": zygotes,
         "given": given,
         "facts": facts or {},
@@ -99,7 +94,6 @@ class _Bench:
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
-        self.known = frozenset(value["known"])
 
     @functools.cached_property
     def library(self) -> SpecLibrary:
@@ -196,32 +190,23 @@ def _facts_of(file: SourceFile) -> list[Any]:
 
 
 def check_task(shared: Shared) -> Run:
-    """Check functions, except those whose result is known and those that wait for the trusted functions' answers."""
-    bench = _bench(shared)
-    checker = bench.checker
+    """Check functions, except those that wait for the trusted functions' answers."""
+    checker = _bench(shared).checker
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
             checker.take_answers(asked["answers"])
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
-        keys = [checker.cache_key(*subject) for subject in subjects]
-        meters = [Meter(seconds) for seconds in asked["seconds"]]
-        due = [
-            at
-            for at, key in enumerate(keys)
-            if asked["again"] or key is None or key[:KNOWN_PREFIX] not in bench.known
-        ]
-        waiting = [at for at in due if checker.lacks_answers(*subjects[at])]
-        due = [at for at in due if at not in waiting]
-        memories = [checker.memory(known) for known in asked["runs"]]
-        limits = [meters[at] for at in due], [memories[at] for at in due]
-        checked = checker.check_many([subjects[at] for at in due], *limits)
-        found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
-        yield [
-            None if at in waiting else (key, found.get(at), meters[at].spent_s, memories[at].used)
-            for at, key in enumerate(keys)
-        ]
+        due = [at for at, subject in enumerate(subjects) if not checker.lacks_answers(*subject)]
+        meters = [Meter(asked["seconds"][at]) for at in due]
+        memories = [checker.memory(asked["runs"][at]) for at in due]
+        checked = checker.check_many([subjects[at] for at in due], meters, memories)
+        found = {
+            at: (report.to_json(), meter.spent_s, memory.used)
+            for at, report, meter, memory in zip(due, checked, meters, memories, strict=True)
+        }
+        yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)
 
@@ -255,60 +240,57 @@ class Checks:
         self._catalog = catalog
 
     def __call__(
-        self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
-        """Yield each function with its answer; `again` also runs known ones.
+        self, subjects: Sequence[Subject], budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, CheckReport]]:
+        """Yield each function with its report.
 
         Functions that spend their share are run again as long as the others leave enough for a larger one.
         """
-        if not subjects:
-            return
         shared = self._shared()
         answers: Answered | None = None
         due = list(subjects)
         while due:
             unanswered: list[Subject] = []
-            spent: list[tuple[Subject, float, KeyedReport]] = []
+            spent: list[tuple[Subject, float, CheckReport]] = []
             asked = list(zip(due, budget.shares(due), strict=True))
-            for (subject, share), keyed in self._round(asked, again, shared, answers, budget):
-                if keyed is None:
+            for (subject, share), report in self._round(asked, shared, answers, budget):
+                if report is None:
                     unanswered.append(subject)
-                elif keyed[1] is not None and keyed[1].spent:
-                    spent.append((subject, share, keyed))
+                elif report.spent:
+                    spent.append((subject, share, report))
                 else:
-                    yield subject, keyed
+                    yield subject, report
             if unanswered:
                 answers = self._answers_of_trusted(shared)
             more = budget.again([item[0] for item in spent], [item[1] for item in spent])
-            for (subject, _, keyed), taken in zip(spent, more, strict=True):
+            for (subject, _, report), taken in zip(spent, more, strict=True):
                 if not taken:
-                    yield subject, keyed
+                    yield subject, report
             due = [*unanswered, *(item[0] for item, taken in zip(spent, more, strict=True) if taken)]
 
     def _round(
         self,
         asked: Sequence[Asked],
-        again: bool,
         shared: Shared,
         answers: Answered | None,
         budget: SandboxBudget,
-    ) -> Iterator[tuple[Asked, KeyedReport | None]]:
-        """Yield each function with its answer, in order, and charge the budget with what it spent.
+    ) -> Iterator[tuple[Asked, CheckReport | None]]:
+        """Yield each function with its report, in order, and charge the budget with what it spent.
 
         It is None for a function that lacks the trusted functions' `answers`.
         """
         texts: dict[int, str] = {}
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, again, texts, answers)) for part in self._parts(asked))
+        parts = ((part, self._asked(part, texts, answers)) for part in self._parts(asked))
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = (([one], self._asked([one], again, texts, answers)) for one in part)
+                singles = (([one], self._asked([one], texts, answers)) for one in part)
                 for one, single in answered(
                     self._executor, check_task, singles, ONE, CHECKING, lambda: shared
                 ):
-                    yield one[0], self._keyed_reports(one, single, budget)[0]
+                    yield one[0], self._reports(one, single, budget)[0]
             else:
-                yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
+                yield from zip(part, self._reports(part, answer, budget), strict=True)
 
     def _parts(self, asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
         """Yield what a task is given, several for each worker where there is much to do."""
@@ -336,24 +318,24 @@ class Checks:
             self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": lasting}})
         return found
 
-    def _keyed_reports(
+    def _reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
-    ) -> list[KeyedReport | None]:
+    ) -> list[CheckReport | None]:
         """Return a worker's results; for a function ended by a limit a verdict that is no pass."""
         if answer.ended:
             ((_, file), share), *_ = asked
             budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
-            return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
-        found: list[KeyedReport | None] = []
+            return [CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level="")]
+        found: list[CheckReport | None] = []
         ran: dict[str, dict[str, Any]] = {}
         for ((chunk, file), _), answer_of_one in zip(asked, answer.value, strict=True):
             if answer_of_one is None:
                 found.append(None)
                 continue
-            far, report, spent_s, runs = answer_of_one
+            report, spent_s, runs = answer_of_one
             budget.charge(file.path, float(spent_s))
-            found.append((far, None if report is None else CheckReport.from_json(report)))
+            found.append(CheckReport.from_json(report))
             if runs and runs != self._runs_of(chunk):
                 ran[_runs_key(chunk)] = {"runs": runs}
         if self._catalog is not None and ran:
@@ -366,7 +348,7 @@ class Checks:
         return {} if kept is None else dict(kept["runs"])
 
     def _asked(
-        self, asked: Sequence[Asked], again: bool, texts: dict[int, str], answers: Answered | None
+        self, asked: Sequence[Asked], texts: dict[int, str], answers: Answered | None
     ) -> dict[str, Any]:
         """Return the values for a worker; `texts` caches those of the last files, by identity."""
         subjects = [subject for subject, _ in asked]
@@ -383,7 +365,6 @@ class Checks:
         return {
             "files": [texts[file] for file in files],
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
-            "again": again,
             "answers": answers,
             "seconds": [seconds for _, seconds in asked],
             "runs": [self._runs_of(chunk) for chunk, _ in subjects],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codeguard.models import text_digest
-
 
 @dataclass(frozen=True, slots=True)
 class Returns:
@@ -91,9 +89,3 @@ class Spec:
     def text(self) -> str:
         """Its name and summary."""
         return f"{self.name} {self.summary}"
-
-    @property
-    def digest(self) -> str:
-        """A digest of the names and cases."""
-        text = repr((self.name, self.aliases, [case.fingerprint() for case in self.cases]))
-        return text_digest(text)

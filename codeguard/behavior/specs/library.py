@@ -20,7 +20,7 @@ from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
-from codeguard.models import SourceFile, SpecCoverage, parts_digest
+from codeguard.models import SourceFile, SpecCoverage
 
 MOST_NAMESAKES = 3
 
@@ -32,7 +32,6 @@ class SpecLibrary:
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
-    trusted_digest: str = ""  # of the files that the references are from
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -87,9 +86,7 @@ class SpecLibrary:
             own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
             references.extend(references_of(file, trusted, tested, own))
-        texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))
-        digest = parts_digest(self.trusted_digest, *texts)
-        return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)
+        return SpecLibrary(self.specs, (*self.references, *references), trusted)
 
     def coverage(self, given: Iterable[str] = ()) -> SpecCoverage:
         """Count the trusted functions, those with examples, and those whose file needs a missing module.

@@ -26,7 +26,7 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.probing import (
     Answered,
-    Fingerprint,
+    Answers,
     fingerprint,
     fingerprint_from,
     fingerprint_rows,
@@ -172,28 +172,8 @@ class BehaviorChecker:
         """Return a memory for a check, with what an earlier one for the same function has `used`."""
         return RunMemory(parts_digest(self._basis, runs_version()), known)
 
-    def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
-        """Return a digest of everything that the verdict depends on; None if the function would not be run."""
-        plan = self._prepare(chunk, file)
-        if isinstance(plan, CheckReport):
-            return None
-        candidate, references = plan
-        parts = [
-            self._basis,
-            candidate.runnable.source,
-            candidate.runnable.target,
-            "" if candidate.runnable.home is None else candidate.runnable.home.digest(),
-            candidate.definition.docstring,
-            candidate.why_no_pass,
-            *(spec.digest for spec in self._library.specs_for(candidate.features)),
-            *(reference.digest for reference, _ in references),
-            *(reference.digest for reference, _ in self._library.namesakes_of(candidate.features)),
-            self._library.trusted_digest if self._wants_probes(plan) else "",
-        ]
-        return parts_digest(*parts)
-
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
-        """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it.
+        """Return the plan of a check, or its report; cached, because `lacks_answers` and the check both need it.
 
         Where the files that a file imports take too long to put together, its functions are taken without them.
         """
@@ -421,13 +401,14 @@ class BehaviorChecker:
         found = {
             key: kept[key] for key in keys.values() if fingerprint_from(kept.get(key), index) is not None
         }
+        by_source = {str(rows[0][0]): rows for rows in kept.values() if rows and rows[0]}
         passing: list[str] = []
         places = [place for place, key in keys.items() if key not in found]
         for start in range(0, len(places), WINDOW):
             together = [(place, RunMemory()) for place in places[start : start + WINDOW]]
-            steps = [memory.recalled(self._fingerprint_of(place)) for place, memory in together]
-            for (place, memory), made in zip(together, drive(self._sandbox, steps), strict=True):
-                found[keys[place]] = fingerprint_rows(made)
+            steps = [memory.recalled(self._fingerprint_of(place, by_source)) for place, memory in together]
+            for (place, memory), rows in zip(together, drive(self._sandbox, steps), strict=True):
+                found[keys[place]] = rows
                 passing += [] if memory.lasting else [keys[place]]
         return found, passing
 
@@ -458,21 +439,29 @@ class BehaviorChecker:
             index.view(place, reference.features),
         )
 
-    def _fingerprint_of(self, place: int) -> Steps[Fingerprint]:
+    def _fingerprint_of(self, place: int, by_source: Mapping[str, list[Answers]]) -> Steps[list[Answers]]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        if reference.usable is None:
-            return {}
-        runner = CallRunner(reference.usable, self._sandbox.level, self._budget)
+        made = reference.usable
+        if made is None:
+            return []
+        # An answer beside another helper is another answer.
+        around = made.home.digest() if made.home is not None else ""
+        view = index.view(place, reference.features)
+        key = parts_digest(self._basis, runs_version(), made.source, made.target, around, view)
+        if fingerprint_from(by_source.get(key), index) is not None:
+            return by_source[key]
+        runner = CallRunner(made, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
         )
         try:
-            return (yield from fingerprint(partial(own_answers, runner), index, trials, sure=bool(known)))
+            found = yield from fingerprint(partial(own_answers, runner), index, trials, sure=bool(known))
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
-            return {}
+            return []
+        return fingerprint_rows(key, found)
 
 
 def _is_open(report: CheckReport | None) -> bool:

@@ -60,9 +60,9 @@ def fingerprint(
     return {kinds: [next(given) for _ in index.calls(kinds)] for kinds in taken}
 
 
-def fingerprint_rows(found: Fingerprint) -> list[Answers]:
-    """Return a fingerprint as rows: each kind of arguments, and the answers to its calls."""
-    rows: list[Answers] = []
+def fingerprint_rows(key: str, found: Fingerprint) -> list[Answers]:
+    """Return a fingerprint as rows: the function's key, then each kind of arguments and the answers to its calls."""
+    rows: list[Answers] = [[key]]
     for kinds, answers in found.items():
         rows.append(list(kinds))
         rows.append(answers)
@@ -74,7 +74,7 @@ def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) ->
     if rows is None:
         return None
     try:
-        found = {tuple(map(str, rows[at])): rows[at + 1] for at in range(0, len(rows), 2)}
+        found = {tuple(map(str, rows[at])): rows[at + 1] for at in range(1, len(rows), 2)}
         fits = all(len(answers) == len(index.calls(kinds)) for kinds, answers in found.items())
     except LookupError:
         return None
