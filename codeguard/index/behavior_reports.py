@@ -6,6 +6,7 @@ is valid for one epoch (trusted text, specs, policy, sandbox level, seed); what 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,10 +22,6 @@ RUNS = "runs:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]
-Answered = dict[str, Any]
-"""The trusted functions' answers to probes; see `codeguard.behavior.verdict.probing`."""
-
-
 CheckWorkers = Callable[[Sequence[Subject], SandboxBudget], Iterator[tuple[Subject, CheckReport]]]
 """Checks functions by workers within a budget, and yields each with its report."""
 
@@ -93,12 +90,16 @@ class BehaviorReports:
         self, missing: Sequence[Subject], progress: Callable[[int, int], None], workers: CheckWorkers
     ) -> None:
         progress(0, len(missing))
-        whole: dict[int, SourceFile] = {}
-        for _, file in missing:
-            if id(file) not in whole:
-                whole[id(file)] = self._siblings.beside(file)
-        missing = [(chunk, whole[id(file)]) for chunk, file in missing]
-        missing, batch = _apart(missing)
+        from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
+
+        count = Counter(id(file) for _, file in missing)
+        whole = {
+            id(file): self._siblings.beside(file) for file in {id(file): file for _, file in missing}.values()
+        }
+        subjects = [(chunk, whole[id(file)], count[id(file)] > MOST_DEFINITIONS) for chunk, file in missing]
+        missing = [(chunk, file) for chunk, file, is_crowded in subjects if not is_crowded]
+        refused = CheckReport(Verdict.NO_SIGNAL, CROWDED, level="")  # no worker would read their file
+        batch = [((chunk, file), refused) for chunk, file, is_crowded in subjects if is_crowded]
         for done, answer in enumerate(workers(missing, self.budget) if missing else (), 1):
             progress(done, len(missing))
             batch.append(answer)
@@ -158,26 +159,6 @@ class BehaviorReports:
     def near_key(self, chunk: Chunk, file: SourceFile) -> str:
         """Return the key of a function's report for this epoch if it depends on what its file imports, too."""
         return "near:" + parts_digest(self.own_key(chunk, file), self._siblings.digest(file))
-
-
-def _apart(
-    subjects: Sequence[Subject],
-) -> tuple[list[Subject], list[tuple[Subject, CheckReport]]]:
-    """Return the functions for a worker, and reports of those in files that it would not read."""
-    from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
-
-    functions: dict[int, int] = {}
-    for _, file in subjects:
-        if id(file) not in functions:
-            functions[id(file)] = sum(map(checkable, file.chunks))
-    asked: list[Subject] = []
-    refused: list[tuple[Subject, CheckReport]] = []
-    for subject in subjects:
-        if functions[id(subject[1])] > MOST_DEFINITIONS:
-            refused.append((subject, CheckReport(Verdict.NO_SIGNAL, CROWDED, level="")))
-        else:
-            asked.append(subject)
-    return asked, refused
 
 
 def checkable(chunk: Chunk) -> bool:

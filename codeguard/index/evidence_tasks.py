@@ -11,21 +11,21 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.verdict.running import Meter, worlds_for
+from codeguard.behavior.verdict.running import Answered, Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
     RUNS,
     TRUSTED_ANSWERS,
-    Answered,
     Subject,
     is_test,
 )
@@ -33,7 +33,7 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.models import CheckReport, Chunk, SourceFile, Span, Verdict, parts_digest, text_digest
+from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
@@ -84,7 +84,6 @@ def material(
         "zygotes": zygotes,
         "given": given,
         "facts": facts or {},
-        "facts_keys": {file.path: facts_key(file) for file in trusted or ()},
     }
     return Shared.of_values(value)
 
@@ -97,7 +96,12 @@ class _Bench:
 
     @functools.cached_property
     def library(self) -> SpecLibrary:
-        return replace(_library(self._value))  # a new one, because a checker fills its indexes
+        value = self._value
+        own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
+        files = [rebuilt(item) for item in value["trusted"] or ()]
+        tests = [file for file in files if is_test(file.path)]
+        facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+        return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
 
     @functools.cached_property
     def checker(self) -> BehaviorChecker:
@@ -139,23 +143,6 @@ def _close() -> None:
         _opened.popitem()[1].close()
 
 
-_libraries: dict[str, SpecLibrary] = {}  # the last one, which material with other answers has as well
-
-
-def _library(value: Mapping[str, Any]) -> SpecLibrary:
-    key = parts_digest(
-        *(part for spec in value["specs"] for part in spec), *sorted(value["facts_keys"].values())
-    )
-    if key not in _libraries:
-        _libraries.clear()
-        own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
-        files = [rebuilt(item) for item in value["trusted"] or ()]
-        tests = [file for file in files if is_test(file.path)]
-        facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
-        _libraries[key] = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
-    return _libraries[key]
-
-
 def facts_key(file: SourceFile) -> str:
     """Return the key under which the facts of a trusted file are kept."""
     return FACTS + parts_digest(facts_version(), file.path, file.sha256, text_digest(file.text))
@@ -172,6 +159,11 @@ def _file(text: str) -> SourceFile:
     return rebuilt(json.loads(text))
 
 
+@functools.lru_cache(maxsize=FILES_KEPT)
+def _text_of(file: SourceFile) -> str:
+    return json.dumps(as_json(file))
+
+
 def trusted_facts(
     executor: Executor, files: Iterable[SourceFile], catalog: Catalog | None = None
 ) -> dict[str, Any]:
@@ -186,7 +178,8 @@ def facts_task() -> Run:
 
 
 def _facts_of(file: SourceFile) -> list[Any]:
-    return file_facts(file.path, read_module(file.text)).to_values()
+    facts = file_facts(file.path, read_module(file.text))
+    return replace(facts, shown=shown_in(file) if is_test(file.path) else None).to_values()
 
 
 def check_task(shared: Shared) -> Run:
@@ -223,21 +216,16 @@ def coverage_task(shared: Shared) -> Run:
     return by_values(lambda given: [asdict(library.coverage(given))])
 
 
+@dataclass(frozen=True)
 class Checks:
     """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`.
 
-    Without a catalog no answers to probes are kept.
+    Without a catalog nothing is kept of what ran.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        shared: Callable[[], Shared],
-        catalog: Catalog | None = None,
-    ) -> None:
-        self._executor = executor
-        self._shared = shared
-        self._catalog = catalog
+    _executor: Executor
+    _shared: Callable[[], Shared]
+    _catalog: Catalog | None = None
 
     def __call__(
         self, subjects: Sequence[Subject], budget: SandboxBudget
@@ -279,16 +267,12 @@ class Checks:
 
         It is None for a function that lacks the trusted functions' `answers`.
         """
-        texts: dict[int, str] = {}
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, texts, answers)) for part in self._parts(asked))
+        parts = ((part, self._asked(part, answers)) for part in self._parts(asked))
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
-            if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = (([one], self._asked([one], texts, answers)) for one in part)
-                for one, single in answered(
-                    self._executor, check_task, singles, ONE, CHECKING, lambda: shared
-                ):
-                    yield one[0], self._reports(one, single, budget)[0]
+            if answer.ended and len(part) > 1:
+                for one in part:  # so that one cannot end the others
+                    yield from self._round([one], shared, answers, budget)
             else:
                 yield from zip(part, self._reports(part, answer, budget), strict=True)
 
@@ -308,12 +292,10 @@ class Checks:
         shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
         asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
         found: Answered = {}
-        passing: set[str] = set()
         for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
             if not answer.ended:  # what is missing matches nothing
-                found |= answer.value[0]
-                passing.update(answer.value[1])
-        lasting = {key: rows for key, rows in found.items() if key not in passing}
+                found |= answer.value
+        lasting = {key: rows for key, rows in found.items() if rows[0]}
         if self._catalog is not None and lasting != known:
             self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": lasting}})
         return found
@@ -347,24 +329,14 @@ class Checks:
         kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
         return {} if kept is None else dict(kept["runs"])
 
-    def _asked(
-        self, asked: Sequence[Asked], texts: dict[int, str], answers: Answered | None
-    ) -> dict[str, Any]:
-        """Return the values for a worker; `texts` caches those of the last files, by identity."""
+    def _asked(self, asked: Sequence[Asked], answers: Answered | None) -> dict[str, Any]:
+        """Return the values for a worker."""
         subjects = [subject for subject, _ in asked]
-        files: dict[int, int] = {}
-        places: dict[tuple[int, Span], int] = {}
-        for _, file in subjects:
-            if id(file) not in files:
-                files[id(file)] = len(files)
-                places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
-                if id(file) not in texts:
-                    texts[id(file)] = json.dumps(as_json(file))
-        for old in texts.keys() - files.keys():
-            del texts[old]
+        files = list({id(file): file for _, file in subjects}.values())
+        places = {id(file): place for place, file in enumerate(files)}
         return {
-            "files": [texts[file] for file in files],
-            "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
+            "files": [_text_of(file) for file in files],
+            "subjects": [(places[id(file)], file.chunks.index(chunk)) for chunk, file in subjects],
             "answers": answers,
             "seconds": [seconds for _, seconds in asked],
             "runs": [self._runs_of(chunk) for chunk, _ in subjects],

@@ -467,11 +467,10 @@ class Workspace:
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key:
             files = self.trusted_files()
+            trusted = None if self.manifest is None else files
             made = material(
-                trusted=None if self.manifest is None else files,
-                comparing=compared(
-                    None if self.manifest is None else files, static.names, executor, self.catalog
-                ),
+                trusted=trusted,
+                comparing=compared(trusted, static.names, executor, self.catalog),
                 specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=self.settings.defense.required_level,

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.sandbox import decoding
@@ -251,15 +251,12 @@ def to_values(found: JobResult) -> list[Any]:
 
 
 def from_values(job: Job, values: list[Any]) -> JobResult:
-    """Return the result of a job that has run before; inverse of `to_values`.
-
-    Raises MalformedError if the values are none of such a job.
-    """
+    """Return the result of a job that has run before; raise MalformedError if the values are none of such a job."""
     try:
-        level, status, detail, wall_s, spent_s, frames = values
-        bodies = tuple(frame.encode("ascii") for frame in frames)
-        return _read(job, Level(level), bodies, (wall_s, spent_s), lambda: (Status(status), detail))
-    except (ValueError, TypeError, AttributeError) as error:
+        level, status, detail, *spent, frames = values
+        said = tuple(frame.encode("ascii") for frame in frames)
+        return _read(job, Level(level), said, (spent[0], spent[1]), lambda: (Status(status), detail))
+    except (ValueError, TypeError, AttributeError, IndexError) as error:
         raise decoding.MalformedError(str(error)) from None
 
 
@@ -273,7 +270,7 @@ def _read(
     """Return the result that frames give; `ended` says why the last one is missing, if it is."""
     calls, end = decoding.calls_and_end(frames, [call.args for call in job.calls])
     if end is not None:
-        return _finished(job, level, calls, end, spent, frames)
+        return replace(_finished(job, level, calls, end, spent), frames=frames)
     status, detail = ended()
     return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent, frames)
 
@@ -284,7 +281,6 @@ def _finished(
     calls: list[CallResult],
     end: tuple[str, str, tuple[str, ...], LineCoverage | None],
     spent: tuple[float, float],
-    frames: tuple[bytes, ...],
 ) -> JobResult:
     said, detail, effects, coverage = end
     status = _SAID.get(said)
@@ -292,7 +288,7 @@ def _finished(
         raise decoding.MalformedError("an end that does not fit")
     if status is Status.COMPLETED and any(_out_of_memory(call) for call in calls):
         status = Status.MEMORY
-    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent, frames)
+    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent)
 
 
 def _filled(calls: list[CallResult], job: Job) -> tuple[CallResult, ...]:

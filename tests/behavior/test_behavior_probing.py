@@ -13,8 +13,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.probing import Answered
-from codeguard.behavior.verdict.running import RunMemory, Steps, drive
+from codeguard.behavior.verdict.running import Answered, RunMemory, Steps, drive
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
@@ -66,8 +65,8 @@ def checked(sandbox: Sandbox, library: SpecLibrary, code: str, trusted: Answered
     (chunk,) = filter(checkable, file.chunks)
     checker = BehaviorChecker(library, counting, seed=SEED, probes=False)
     assert checker.lacks_answers(chunk, file)
-    found, passing = checker.probe_trusted(known=dict(trusted))
-    assert not passing
+    found = checker.probe_trusted(known=dict(trusted))
+    assert all(rows[0] for rows in found.values())
     trusted.clear()
     trusted |= found
     checker.take_answers(found)
@@ -92,7 +91,7 @@ def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sa
     counting = Counting(sandbox)
     counting.level = Level.L0
     checker = BehaviorChecker(library_of(TRUSTED), counting, seed=SEED, required_level=Level.L1)
-    assert checker.probe_trusted() == ({}, [])
+    assert checker.probe_trusted() == {}
     assert counting.jobs == []
 
 

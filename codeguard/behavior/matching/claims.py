@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 from codeguard.analysis.python.counterparts import WORD, name_words
 from codeguard.analysis.python.sketches import resemblance
@@ -372,15 +372,15 @@ class ReferenceIndex:
         for index, reference in enumerate(references):
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
-        self._weight = cache(self._weight_of)
-
-    def _weight_of(self, word: str) -> float:
-        holders = len(self._postings.get(f"doc:{word}", ()))
-        return math.log((len(self._references) + 1) / max(1, holders)) + EVERYWHERE
+        self._weights: dict[str, float] = {}
 
     def weigh(self, described: frozenset[str]) -> float:
         """Return the weight of words; words that occur in many descriptions weigh little."""
-        return sum(map(self._weight, described))
+        every = len(self._references) + 1
+        for word in described - self._weights.keys():
+            holders = len(self._postings.get(f"doc:{word}", ()))
+            self._weights[word] = math.log(every / max(1, holders)) + EVERYWHERE
+        return sum(map(self._weights.__getitem__, described))
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""

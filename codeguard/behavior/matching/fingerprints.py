@@ -219,20 +219,13 @@ def argument_kind(value: object) -> str:
     return name
 
 
+def shortened(answer: str) -> str:
+    """Return an answer, or the digest of a long one."""
+    return answer if len(answer) <= MOST_WRITTEN else text_digest(answer)
+
+
 def answer_of(result: CallResult, args: Sequence[object]) -> str | None:
-    """Return a call's result as text, equal for results that a caller would take for equal, or None.
-
-    Instead of a long text it is the digest of it.
-    """
-    text = _answer_text(result, args)
-    return None if text is None else _shortened(text)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_WRITTEN else text_digest(text)
-
-
-def _answer_text(result: CallResult, args: Sequence[object]) -> str | None:
+    """Return a call's result as text, equal for results that a caller would take for equal, or None."""
     if result.outcome is not Outcome.RETURNED:
         return None
     if result.files:
@@ -247,7 +240,7 @@ def _answer_text(result: CallResult, args: Sequence[object]) -> str | None:
 
 def returns_first_argument(call: Sequence[object], answer: str) -> bool:
     """Return whether a result is the call's first argument, which unrelated functions return as well."""
-    return bool(call) and _shortened(answer) == _shortened(result_text(call[0]))
+    return bool(call) and shortened(answer) == shortened(result_text(call[0]))
 
 
 def result_text(value: object, depth: int = 0) -> str:

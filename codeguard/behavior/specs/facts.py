@@ -42,10 +42,11 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The functions of a file, and the packages that it imports in any case."""
+    """The functions of a file, the packages that it imports in any case, and what it shows if it is a test file."""
 
     functions: tuple[FunctionFacts, ...] = ()
     packages: frozenset[str] = frozenset()
+    shown: Any = None  # see `codeguard.behavior.specs.assertions.shown_in`
 
     def to_values(self) -> list[Any]:
         """Return plain values, the same for the same facts."""
@@ -111,19 +112,11 @@ def file_facts(path: str, module: Module) -> FileFacts:
     return FileFacts(tuple(functions), module.imported_packages)
 
 
-def facts_version() -> str:
-    """Return a digest of what derives facts: the code for checks, and the version of Python."""
-    return _code_version(behavior.__path__[0])
-
-
-def runs_version() -> str:
-    """Return a digest of what runs functions: the sandbox's code, and the version of Python."""
-    return _code_version(sandbox.__path__[0])
-
-
 @functools.cache
-def _code_version(folder: str) -> str:
+def facts_version() -> str:
+    """Return a digest of what derives facts of texts and of runs: the code for both, and the version of Python."""
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(folder).rglob("*.py")):
-        digest.update(path.read_bytes())
+    for package in (behavior, sandbox):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -19,24 +19,18 @@ from codeguard.behavior.matching.stubs import describes_result, does_nothing, is
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
-from codeguard.behavior.specs.facts import facts_version, runs_version
+from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
-from codeguard.behavior.verdict.probing import (
-    Answered,
-    Answers,
-    fingerprint,
-    fingerprint_from,
-    fingerprint_rows,
-    own_answers,
-)
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import one_edit_away
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
+    Answered,
+    Answers,
     BudgetSpentError,
     CallRunner,
     Meter,
@@ -44,7 +38,11 @@ from codeguard.behavior.verdict.running import (
     Runs,
     Steps,
     drive,
+    fingerprint,
+    fingerprint_from,
+    fingerprint_rows,
     metered,
+    own_answers,
     shared_runs,
     worlds_for,
 )
@@ -112,6 +110,7 @@ class BehaviorChecker:
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
             *(part for text in given for part in text),
         )
+        self._runs_basis = parts_digest(self._basis, facts_version())
         self._probes = probes
         self._fingerprints_made = False
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
@@ -161,7 +160,7 @@ class BehaviorChecker:
             }
             self._observe([pair for digest, pair in wanted.items() if digest not in self._profiles])
             if self._probes and any(map(self._lacks_answers, prepared)):
-                self.take_answers(self.probe_trusted()[0])
+                self.take_answers(self.probe_trusted())
             checks = [
                 memory.recalled(self._checked_safely(plan, meter))
                 for plan, meter, memory in zip(prepared, limits, known, strict=True)
@@ -170,7 +169,7 @@ class BehaviorChecker:
 
     def memory(self, known: Mapping[str, Any]) -> RunMemory:
         """Return a memory for a check, with what an earlier one for the same function has `used`."""
-        return RunMemory(parts_digest(self._basis, runs_version()), known)
+        return RunMemory(self._runs_basis, known)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         """Return the plan of a check, or its report; cached, because `lacks_answers` and the check both need it.
@@ -385,32 +384,28 @@ class BehaviorChecker:
     def _lacks_answers(self, plan: Plan | CheckReport) -> bool:
         return not self._fingerprints_made and not isinstance(plan, CheckReport) and self._wants_probes(plan)
 
-    def probe_trusted(
-        self, share: int = 0, of: int = 1, known: Answered | None = None
-    ) -> tuple[Answered, list[str]]:
+    def probe_trusted(self, share: int = 0, of: int = 1, known: Answered | None = None) -> Answered:
         """Return what every `of`-th trusted function answers to the probes, from the one with this number on.
 
-        With the keys of what another run may answer otherwise; the rest can be `known` there. Nothing below the
+        It can be `known` to another run, unless the first row is empty: that would answer otherwise. Nothing below the
         required sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so
         that several workers can share them.
         """
         if self._sandbox.level < self._required_level:
-            return {}, []
+            return {}
         index, kept = self._library.fingerprints, known or {}
         keys = {place: self._fingerprint_key(place) for place in index.places[share::of]}
         found = {
             key: kept[key] for key in keys.values() if fingerprint_from(kept.get(key), index) is not None
         }
-        by_source = {str(rows[0][0]): rows for rows in kept.values() if rows and rows[0]}
-        passing: list[str] = []
+        by_source = {str(rows[0][0]): rows for rows in kept.values()}
         places = [place for place, key in keys.items() if key not in found]
         for start in range(0, len(places), WINDOW):
             together = [(place, RunMemory()) for place in places[start : start + WINDOW]]
             steps = [memory.recalled(self._fingerprint_of(place, by_source)) for place, memory in together]
             for (place, memory), rows in zip(together, drive(self._sandbox, steps), strict=True):
-                found[keys[place]] = rows
-                passing += [] if memory.lasting else [keys[place]]
-        return found, passing
+                found[keys[place]] = rows if memory.lasting else [[], *rows[1:]]
+        return found
 
     def take_answers(self, answered: Answered) -> None:
         """Match functions by what the trusted ones answered to the probes, from now on."""
@@ -430,8 +425,7 @@ class BehaviorChecker:
         """
         reference, index = self._library.references[place], self._library.fingerprints
         return parts_digest(
-            self._basis,
-            facts_version(),
+            self._runs_basis,
             reference.home.digest() if reference.home is not None else "",
             text_digest(reference.text),
             reference.origin,
@@ -443,11 +437,11 @@ class BehaviorChecker:
         index, reference = self._library.fingerprints, self._library.references[place]
         made = reference.usable
         if made is None:
-            return []
+            return [["unusable"]]
         # An answer beside another helper is another answer.
         around = made.home.digest() if made.home is not None else ""
         view = index.view(place, reference.features)
-        key = parts_digest(self._basis, runs_version(), made.source, made.target, around, view)
+        key = parts_digest(self._runs_basis, made.source, made.target, around, view)
         if fingerprint_from(by_source.get(key), index) is not None:
             return by_source[key]
         runner = CallRunner(made, self._sandbox.level, self._budget)
@@ -460,7 +454,7 @@ class BehaviorChecker:
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
-            return []
+            return [[]]
         return fingerprint_rows(key, found)
 
 

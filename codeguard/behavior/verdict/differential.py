@@ -22,16 +22,17 @@ from codeguard.behavior.verdict.comparison import (
     compare_results,
     compare_with_reference,
 )
-from codeguard.behavior.verdict.probing import Answers, own_answers
 from codeguard.behavior.verdict.profiles import Profile, reference_results
 from codeguard.behavior.verdict.running import (
     SUBJECT,
+    Answers,
     Batch,
     CallRunner,
     Steps,
     call_of,
     calls_of,
     makes_an_instance,
+    own_answers,
 )
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Status
 

@@ -30,9 +30,8 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.probing import answers_of, fingerprint
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, answers_of, fingerprint, rows_of
 
 MOST_KINDS = 4
 SHARP = 5  # calls, of each kind, for the first run of a variant

@@ -1,6 +1,6 @@
 """Run calls in the sandbox, in two simulated environments ("worlds").
 
-Results that differ between the worlds depend on more than the arguments.
+Results that differ between the worlds depend on more than the arguments. Probes match functions by their results.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ from typing import Any, Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import sample_files
+from codeguard.behavior.matching.fingerprints import (
+    MOST_KINDS,
+    Calls,
+    FingerprintIndex,
+    Kinds,
+    answer_of,
+    shortened,
+)
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable, bound_names
 from codeguard.behavior.specs.examples import Example, written
@@ -81,6 +89,10 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
 
 T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
+Answers = list[str | None]
+Fingerprint = Mapping[Kinds, Answers]
+Answered = dict[str, list[Answers]]
+"""The answers of functions to probes, by a digest of everything they depend on."""
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
 LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
@@ -350,6 +362,66 @@ class CallRunner:
 def rows_of(result: JobResult, calls: int) -> list[tuple[CallResult, ...]]:
     """Return the results of several functions that were called with the same calls, a row for each."""
     return [result.calls[start : start + calls] for start in range(0, len(result.calls), calls)]
+
+
+def answers_of(runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
+    """Return the answers of several functions of one source to the same calls, None where there is none."""
+    (result,) = yield from runner.run(
+        Batch(tuple(Call(target, args) for target in targets for args in calls))
+    )
+    rows = rows_of(result, len(calls))
+    found = [[answer_of(*pair) for pair in zip(row, calls, strict=True)] for row in rows]
+    return [[None if text is None else shortened(text) for text in row] for row in found]
+
+
+def own_answers(runner: CallRunner, calls: Calls) -> Steps[Answers]:
+    """Return the answers of a runner's function itself."""
+    (row,) = yield from answers_of(runner, [runner.runnable.target], calls)
+    return row
+
+
+def fingerprint(
+    ask: Callable[[Calls], Steps[Answers]],
+    index: FingerprintIndex,
+    trials: Mapping[Kinds, Calls],
+    sure: bool = False,
+) -> Steps[Fingerprint]:
+    """Return a function's answers to the calls of the kinds that it accepts.
+
+    With `sure`, `trials` has the function's own kinds of arguments, so all of them are used.
+    """
+    taken = list(trials)
+    if taken and not sure:
+        tried = iter((yield from ask(tuple(call for calls in trials.values() for call in calls))))
+        taken = index.informative_kinds(
+            {kinds: [next(tried) for _ in calls] for kinds, calls in trials.items()}
+        )
+    taken = taken[:MOST_KINDS]
+    if not taken:
+        return {}
+    given = iter((yield from ask(tuple(call for kinds in taken for call in index.calls(kinds)))))
+    return {kinds: [next(given) for _ in index.calls(kinds)] for kinds in taken}
+
+
+def fingerprint_rows(key: str, found: Fingerprint) -> list[Answers]:
+    """Return a fingerprint as rows: the function's key, then each kind of arguments and the answers to its calls."""
+    rows: list[Answers] = [[key]]
+    for kinds, answers in found.items():
+        rows.append(list(kinds))
+        rows.append(answers)
+    return rows
+
+
+def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) -> Fingerprint | None:
+    """Inverse of `fingerprint_rows`; None if they are not of the calls of this index, or there are none."""
+    if rows is None:
+        return None
+    try:
+        found = {tuple(map(str, rows[at])): rows[at + 1] for at in range(1, len(rows), 2)}
+        fits = all(len(answers) == len(index.calls(kinds)) for kinds, answers in found.items())
+    except LookupError:
+        return None
+    return found if fits else None
 
 
 def _lacks_something(result: JobResult) -> bool:
