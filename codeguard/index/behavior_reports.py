@@ -89,13 +89,12 @@ class BehaviorReports:
     def _run(
         self, missing: Sequence[Subject], progress: Callable[[int, int], None], workers: CheckWorkers
     ) -> None:
-        progress(0, len(missing))
         from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 
+        progress(0, len(missing))
         count = Counter(id(file) for _, file in missing)
-        whole = {
-            id(file): self._siblings.beside(file) for file in {id(file): file for _, file in missing}.values()
-        }
+        files = {id(file): file for _, file in missing}
+        whole = {key: self._siblings.beside(file) for key, file in files.items()}
         subjects = [(chunk, whole[id(file)], count[id(file)] > MOST_DEFINITIONS) for chunk, file in missing]
         missing = [(chunk, file) for chunk, file, is_crowded in subjects if not is_crowded]
         refused = CheckReport(Verdict.NO_SIGNAL, CROWDED, level="")  # no worker would read their file

@@ -88,43 +88,6 @@ def material(
     return Shared.of_values(value)
 
 
-class _Bench:
-    """What a worker has derived from the material, each part on first use."""
-
-    def __init__(self, value: Mapping[str, Any]) -> None:
-        self._value = value
-
-    @functools.cached_property
-    def library(self) -> SpecLibrary:
-        value = self._value
-        own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
-        files = [rebuilt(item) for item in value["trusted"] or ()]
-        tests = [file for file in files if is_test(file.path)]
-        facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
-        return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
-
-    @functools.cached_property
-    def checker(self) -> BehaviorChecker:
-        return BehaviorChecker(
-            self.library.build_indexes(),
-            self.sandbox,
-            seed=bytes.fromhex(self._value["seed"]),
-            required_level=Level[self._value["required_level"]],
-            probes=False,
-            given=self._given,
-        )
-
-    @property
-    def _given(self) -> Texts:
-        return tuple((place, text) for place, text in self._value["given"])
-
-    @functools.cached_property
-    def sandbox(self) -> Sandbox:
-        hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
-        level = Level[self._value["required_level"]]
-        return worker_sandbox(level, self._value["zygotes"], hash_seed, self._given)
-
-
 _opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
 
 
@@ -149,8 +112,22 @@ def facts_key(file: SourceFile) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def _bench(shared: Shared) -> _Bench:
-    return _Bench(material_of(shared))
+def _library(shared: Shared) -> SpecLibrary:
+    value = material_of(shared)
+    own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
+    files = [rebuilt(item) for item in value["trusted"] or ()]
+    tests = [file for file in files if is_test(file.path)]
+    facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+
+
+@functools.lru_cache(maxsize=1)
+def _checker(shared: Shared) -> BehaviorChecker:
+    value, library = material_of(shared), _library(shared).build_indexes()
+    seed, level = bytes.fromhex(value["seed"]), Level[value["required_level"]]
+    given = tuple((place, text) for place, text in value["given"])
+    sandbox = worker_sandbox(level, value["zygotes"], worlds_for(seed)[0].hash_seed, given)
+    return BehaviorChecker(library, sandbox, seed=seed, required_level=level, probes=False, given=given)
 
 
 @functools.lru_cache(maxsize=FILES_KEPT)
@@ -184,7 +161,7 @@ def _facts_of(file: SourceFile) -> list[Any]:
 
 def check_task(shared: Shared) -> Run:
     """Check functions, except those that wait for the trusted functions' answers."""
-    checker = _bench(shared).checker
+    checker = _checker(shared)
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
@@ -206,13 +183,13 @@ def check_task(shared: Shared) -> Run:
 
 def probe_task(shared: Shared) -> Run:
     """Run a share of the trusted functions on the probes, so that no worker has to run all of them."""
-    checker = _bench(shared).checker
+    checker = _checker(shared)
     return by_values(lambda asked: [checker.probe_trusted(**asked)])
 
 
 def coverage_task(shared: Shared) -> Run:
     """Count the trusted functions, and those with examples; an item names the modules given to the sandbox."""
-    library = _bench(shared).library
+    library = _library(shared)
     return by_values(lambda given: [asdict(library.coverage(given))])
 
 
@@ -235,7 +212,10 @@ class Checks:
         Functions that spend their share are run again as long as the others leave enough for a larger one.
         """
         shared = self._shared()
-        answers: Answered | None = None
+        kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
+        known: Answered = {} if kept is None else kept["answers"]
+        # Where most are known, most functions need not be sent twice.
+        answers = self._answers_of_trusted(shared, known) if known and len(subjects) > CHECKS_A_TASK else None
         due = list(subjects)
         while due:
             unanswered: list[Subject] = []
@@ -249,7 +229,7 @@ class Checks:
                 else:
                     yield subject, report
             if unanswered:
-                answers = self._answers_of_trusted(shared)
+                answers = self._answers_of_trusted(shared, known)
             more = budget.again([item[0] for item in spent], [item[1] for item in spent])
             for (subject, _, report), taken in zip(spent, more, strict=True):
                 if not taken:
@@ -282,13 +262,11 @@ class Checks:
         size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
         return (asked[start : start + size] for start in range(0, len(asked), size))
 
-    def _answers_of_trusted(self, shared: Shared) -> Answered:
+    def _answers_of_trusted(self, shared: Shared, known: Answered) -> Answered:
         """Return the trusted functions' answers to the probes, which all workers share out among themselves.
 
-        Those of an earlier run are kept as far as they are the same. They count against no function's limits.
+        Those `known` of an earlier run are kept as far as they are the same. They count against no function's limits.
         """
-        kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
-        known = {} if kept is None else kept["answers"]
         shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
         asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
         found: Answered = {}

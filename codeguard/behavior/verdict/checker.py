@@ -398,7 +398,7 @@ class BehaviorChecker:
         found = {
             key: kept[key] for key in keys.values() if fingerprint_from(kept.get(key), index) is not None
         }
-        by_source = {str(rows[0][0]): rows for rows in kept.values()}
+        by_source = {str(rows[0][0]): rows for rows in kept.values() if rows and rows[0]}
         places = [place for place, key in keys.items() if key not in found]
         for start in range(0, len(places), WINDOW):
             together = [(place, RunMemory()) for place in places[start : start + WINDOW]]
