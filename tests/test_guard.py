@@ -11,7 +11,7 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
-from codeguard.index.behavior_reports import KeyedReport, Subject
+from codeguard.index.behavior_reports import Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -304,10 +304,10 @@ def test_checks_that_fail_are_named_and_made_again(
 
 
 def _failing_checks(
-    self: Checks, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-) -> Iterator[tuple[Subject, KeyedReport]]:
+    self: Checks, subjects: Sequence[Subject], budget: SandboxBudget
+) -> Iterator[tuple[Subject, CheckReport]]:
     for subject in subjects:
-        yield subject, (None, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3"))
+        yield subject, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3")
 
 
 def test_what_only_the_words_find_has_the_distance_of_its_vector(

@@ -108,8 +108,9 @@ def check_file(
         file = Siblings(files).beside(file)
         checks = Checks(executor, lambda: shared, None if index is None else index.catalog)
         budget = budget or SandboxBudget.of(chosen.defense)
-        answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
-        found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
+        found = {
+            chunk.span: report for (chunk, _), report in checks([(item, file) for item in wanted], budget)
+        }
         if any(report.spent for report in found.values()):
             budget.unfinished(file.path)
         own = {chunk.symbol: chunk for item in trusted for chunk in item.chunks if checkable(chunk)}

@@ -1,12 +1,12 @@
 """Behavior reports: from the cache while valid, or else from a worker with a sandbox.
 
-A cached report has two keys. The first needs only digests, so that a query need not derive specs from the
-whole trusted corpus; it is valid for one epoch (trusted text, specs, policy, sandbox level, seed). The second
-is the checker's own and outlives epochs that change nothing for a function.
+The key of a cached report needs only digests, so that a query need not derive specs from the whole trusted corpus. It
+is valid for one epoch (trusted text, specs, policy, sandbox level, seed); what was run for it outlives epochs.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,19 +17,13 @@ from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict,
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
-FAR = "far:"
 FACTS = "facts:"
+RUNS = "runs:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]
-KeyedReport = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
-Answered = dict[str, Any]
-"""The trusted functions' answers to probes; see `codeguard.behavior.verdict.probing`."""
-
-
-CheckWorkers = Callable[[Sequence[Subject], bool, SandboxBudget], Iterator[tuple[Subject, KeyedReport]]]
-"""Checks functions by workers within a budget, and yields each with its answer; the second argument is whether to run
-also those whose result counts as known."""
+CheckWorkers = Callable[[Sequence[Subject], SandboxBudget], Iterator[tuple[Subject, CheckReport]]]
+"""Checks functions by workers within a budget, and yields each with its report."""
 
 
 class BehaviorReports:
@@ -95,38 +89,34 @@ class BehaviorReports:
     def _run(
         self, missing: Sequence[Subject], progress: Callable[[int, int], None], workers: CheckWorkers
     ) -> None:
+        from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
+
         progress(0, len(missing))
-        whole: dict[int, SourceFile] = {}
-        for _, file in missing:
-            if id(file) not in whole:
-                whole[id(file)] = self._siblings.beside(file)
-        missing = [(chunk, whole[id(file)]) for chunk, file in missing]
-        unknown: list[Subject] = []
-        missing, batch = _apart(missing)
-        for done, answer in enumerate(workers(missing, False, self.budget), 1):
+        count = Counter(id(file) for _, file in missing)
+        files = {id(file): file for _, file in missing}
+        whole = {key: self._siblings.beside(file) for key, file in files.items()}
+        subjects = [(chunk, whole[id(file)], count[id(file)] > MOST_DEFINITIONS) for chunk, file in missing]
+        missing = [(chunk, file) for chunk, file, is_crowded in subjects if not is_crowded]
+        refused = CheckReport(Verdict.NO_SIGNAL, CROWDED, level="")  # no worker would read their file
+        batch = [((chunk, file), refused) for chunk, file, is_crowded in subjects if is_crowded]
+        for done, answer in enumerate(workers(missing, self.budget) if missing else (), 1):
             progress(done, len(missing))
             batch.append(answer)
             if len(batch) >= BATCH:
-                unknown += self._take(batch)
+                self._take(batch)
                 batch = []
-        unknown += self._take(batch)
-        self._take(list(workers(unknown, True, self.budget)))
+        self._take(batch)
         progress(len(missing), len(missing))
 
-    def _take(self, answers: Sequence[tuple[Subject, KeyedReport]]) -> list[Subject]:
-        """Store reports; return the functions whose result was wrongly taken for known."""
+    def _take(self, answers: Sequence[tuple[Subject, CheckReport]]) -> None:
+        """Store reports."""
         rows: dict[str, dict[str, Any]] = {}
-        unknown = []
-        for subject, (far, fresh) in answers:
+        for subject, report in answers:
             near = self.near_key(*subject)
-            report = self._cached(f"{FAR}{far}") if fresh is None else fresh
-            if report is None:
-                unknown.append(subject)
-                continue
             self._fresh[near] = report
             if report.verdict is Verdict.ERROR:
                 self.failed.append((subject[0], report))
-            if fresh is not None and report.level:
+            if report.level:
                 self.ran_at = min(self.ran_at or report.level, report.level)
             if not self._lasting(report):
                 continue
@@ -134,11 +124,8 @@ class BehaviorReports:
             rows[place] = report.to_json()
             if report.spent:  # only what has the same limits
                 rows[place] |= {"limits": self.budget.limits}
-            elif far is not None:
-                rows[f"{FAR}{far}"] = report.to_json()
         if self._catalog is not None:
             self._catalog.put_analyses(rows)
-        return unknown
 
     def _lasting(self, report: CheckReport) -> bool:
         """Return whether to cache a report: our own errors and too weak sandboxes may be temporary."""
@@ -171,26 +158,6 @@ class BehaviorReports:
     def near_key(self, chunk: Chunk, file: SourceFile) -> str:
         """Return the key of a function's report for this epoch if it depends on what its file imports, too."""
         return "near:" + parts_digest(self.own_key(chunk, file), self._siblings.digest(file))
-
-
-def _apart(
-    subjects: Sequence[Subject],
-) -> tuple[list[Subject], list[tuple[Subject, KeyedReport]]]:
-    """Return the functions for a worker, and answers for those in files that it would not read."""
-    from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
-
-    functions: dict[int, int] = {}
-    for _, file in subjects:
-        if id(file) not in functions:
-            functions[id(file)] = sum(map(checkable, file.chunks))
-    asked: list[Subject] = []
-    refused: list[tuple[Subject, KeyedReport]] = []
-    for subject in subjects:
-        if functions[id(subject[1])] > MOST_DEFINITIONS:
-            refused.append((subject, (None, CheckReport(Verdict.NO_SIGNAL, CROWDED, level=""))))
-        else:
-            asked.append(subject)
-    return asked, refused
 
 
 def checkable(chunk: Chunk) -> bool:

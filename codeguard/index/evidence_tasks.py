@@ -11,21 +11,21 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.verdict.running import Meter, worlds_for
+from codeguard.behavior.verdict.running import Answered, Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
+    RUNS,
     TRUSTED_ANSWERS,
-    Answered,
-    KeyedReport,
     Subject,
     is_test,
 )
@@ -33,7 +33,7 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
+from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
@@ -53,7 +53,6 @@ FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of 
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
-KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
@@ -67,58 +66,26 @@ def material(
     specs: Sequence[SpecFile],
     seed: bytes,
     required_level: str,
-    known: Iterable[str] = (),
     zygotes: int = 1,
     given: Texts = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Shared:
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
-    `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
-    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals` are the
-    static ones. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known
-    of the trusted files, by path (`trusted_facts`).
+    `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the modules that the sandbox
+    provides. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known of
+    the trusted files, by path (`trusted_facts`).
     """
     value = {
         **comparing,
         "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in specs],
         "seed": seed.hex(),
         "required_level": required_level,
-        "known": sorted({key[:KNOWN_PREFIX] for key in known}),
         "zygotes": zygotes,
         "given": given,
         "facts": facts or {},
-        "facts_keys": {file.path: facts_key(file) for file in trusted or ()},
     }
     return Shared.of_values(value)
-
-
-class _Bench:
-    """What a worker has derived from the material, each part on first use."""
-
-    def __init__(self, value: Mapping[str, Any]) -> None:
-        self._value = value
-        self.known = frozenset(value["known"])
-
-    @functools.cached_property
-    def library(self) -> SpecLibrary:
-        return replace(_library(self._value))  # a new one, because a checker fills its indexes
-
-    @functools.cached_property
-    def checker(self) -> BehaviorChecker:
-        return BehaviorChecker(
-            self.library.build_indexes(),
-            self.sandbox,
-            seed=bytes.fromhex(self._value["seed"]),
-            required_level=Level[self._value["required_level"]],
-            probes=False,
-        )
-
-    @functools.cached_property
-    def sandbox(self) -> Sandbox:
-        hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
-        given = tuple((place, text) for place, text in self._value["given"])
-        return worker_sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed, given)
 
 
 _opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
@@ -139,37 +106,39 @@ def _close() -> None:
         _opened.popitem()[1].close()
 
 
-_libraries: dict[str, SpecLibrary] = {}  # the last one, which material with other answers has as well
-
-
-def _library(value: Mapping[str, Any]) -> SpecLibrary:
-    key = parts_digest(
-        *(part for spec in value["specs"] for part in spec), *sorted(value["facts_keys"].values())
-    )
-    if key not in _libraries:
-        _libraries.clear()
-        own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
-        files = [rebuilt(item) for item in value["trusted"] or ()]
-        tests = [file for file in files if is_test(file.path)]
-        facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
-        _libraries[key] = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
-    return _libraries[key]
-
-
 def facts_key(file: SourceFile) -> str:
     """Return the key under which the facts of a trusted file are kept."""
     return FACTS + parts_digest(facts_version(), file.path, file.sha256, text_digest(file.text))
 
 
 @functools.lru_cache(maxsize=1)
-def _bench(shared: Shared) -> _Bench:
-    return _Bench(material_of(shared))
+def _library(shared: Shared) -> SpecLibrary:
+    value = material_of(shared)
+    own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
+    files = [rebuilt(item) for item in value["trusted"] or ()]
+    tests = [file for file in files if is_test(file.path)]
+    facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+
+
+@functools.lru_cache(maxsize=1)
+def _checker(shared: Shared) -> BehaviorChecker:
+    value, library = material_of(shared), _library(shared).build_indexes()
+    seed, level = bytes.fromhex(value["seed"]), Level[value["required_level"]]
+    given = tuple((place, text) for place, text in value["given"])
+    sandbox = worker_sandbox(level, value["zygotes"], worlds_for(seed)[0].hash_seed, given)
+    return BehaviorChecker(library, sandbox, seed=seed, required_level=level, probes=False, given=given)
 
 
 @functools.lru_cache(maxsize=FILES_KEPT)
 def _file(text: str) -> SourceFile:
     """Return the file of a text, cached because the functions of a large file come in many tasks."""
     return rebuilt(json.loads(text))
+
+
+@functools.lru_cache(maxsize=FILES_KEPT)
+def _text_of(file: SourceFile) -> str:
+    return json.dumps(as_json(file))
 
 
 def trusted_facts(
@@ -186,120 +155,106 @@ def facts_task() -> Run:
 
 
 def _facts_of(file: SourceFile) -> list[Any]:
-    return file_facts(file.path, read_module(file.text)).to_values()
+    facts = file_facts(file.path, read_module(file.text))
+    return replace(facts, shown=shown_in(file) if is_test(file.path) else None).to_values()
 
 
 def check_task(shared: Shared) -> Run:
-    """Check functions, except those whose result is known and those that wait for the trusted functions' answers."""
-    bench = _bench(shared)
-    checker = bench.checker
+    """Check functions, except those that wait for the trusted functions' answers."""
+    checker = _checker(shared)
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
             checker.take_answers(asked["answers"])
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
-        keys = [checker.cache_key(*subject) for subject in subjects]
-        meters = [Meter(seconds) for seconds in asked["seconds"]]
-        due = [
-            at
-            for at, key in enumerate(keys)
-            if asked["again"] or key is None or key[:KNOWN_PREFIX] not in bench.known
-        ]
-        waiting = [at for at in due if checker.lacks_answers(*subjects[at])]
-        due = [at for at in due if at not in waiting]
-        checked = checker.check_many([subjects[at] for at in due], [meters[at] for at in due])
-        found = {at: report.to_json() for at, report in zip(due, checked, strict=True)}
-        yield [
-            None if at in waiting else (key, found.get(at), meters[at].spent_s) for at, key in enumerate(keys)
-        ]
+        due = [at for at, subject in enumerate(subjects) if not checker.lacks_answers(*subject)]
+        meters = [Meter(asked["seconds"][at]) for at in due]
+        memories = [checker.memory(asked["runs"][at]) for at in due]
+        checked = checker.check_many([subjects[at] for at in due], meters, memories)
+        found = {
+            at: (report.to_json(), meter.spent_s, memory.used)
+            for at, report, meter, memory in zip(due, checked, meters, memories, strict=True)
+        }
+        yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)
 
 
 def probe_task(shared: Shared) -> Run:
     """Run a share of the trusted functions on the probes, so that no worker has to run all of them."""
-    checker = _bench(shared).checker
+    checker = _checker(shared)
     return by_values(lambda asked: [checker.probe_trusted(**asked)])
 
 
 def coverage_task(shared: Shared) -> Run:
     """Count the trusted functions, and those with examples; an item names the modules given to the sandbox."""
-    library = _bench(shared).library
+    library = _library(shared)
     return by_values(lambda given: [asdict(library.coverage(given))])
 
 
+@dataclass(frozen=True)
 class Checks:
     """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`.
 
-    Without a catalog no answers to probes are kept.
+    Without a catalog nothing is kept of what ran.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        shared: Callable[[], Shared],
-        catalog: Catalog | None = None,
-    ) -> None:
-        self._executor = executor
-        self._shared = shared
-        self._catalog = catalog
+    _executor: Executor
+    _shared: Callable[[], Shared]
+    _catalog: Catalog | None = None
 
     def __call__(
-        self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
-        """Yield each function with its answer; `again` also runs known ones.
+        self, subjects: Sequence[Subject], budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, CheckReport]]:
+        """Yield each function with its report.
 
         Functions that spend their share are run again as long as the others leave enough for a larger one.
         """
-        if not subjects:
-            return
         shared = self._shared()
-        answers: Answered | None = None
+        kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
+        known: Answered = {} if kept is None else kept["answers"]
+        # Where most are known, most functions need not be sent twice.
+        answers = self._answers_of_trusted(shared, known) if known and len(subjects) > CHECKS_A_TASK else None
         due = list(subjects)
         while due:
             unanswered: list[Subject] = []
-            spent: list[tuple[Subject, float, KeyedReport]] = []
+            spent: list[tuple[Subject, float, CheckReport]] = []
             asked = list(zip(due, budget.shares(due), strict=True))
-            for (subject, share), keyed in self._round(asked, again, shared, answers, budget):
-                if keyed is None:
+            for (subject, share), report in self._round(asked, shared, answers, budget):
+                if report is None:
                     unanswered.append(subject)
-                elif keyed[1] is not None and keyed[1].spent:
-                    spent.append((subject, share, keyed))
+                elif report.spent:
+                    spent.append((subject, share, report))
                 else:
-                    yield subject, keyed
+                    yield subject, report
             if unanswered:
-                answers = self._answers_of_trusted(shared)
+                answers = self._answers_of_trusted(shared, known)
             more = budget.again([item[0] for item in spent], [item[1] for item in spent])
-            for (subject, _, keyed), taken in zip(spent, more, strict=True):
+            for (subject, _, report), taken in zip(spent, more, strict=True):
                 if not taken:
-                    yield subject, keyed
+                    yield subject, report
             due = [*unanswered, *(item[0] for item, taken in zip(spent, more, strict=True) if taken)]
 
     def _round(
         self,
         asked: Sequence[Asked],
-        again: bool,
         shared: Shared,
         answers: Answered | None,
         budget: SandboxBudget,
-    ) -> Iterator[tuple[Asked, KeyedReport | None]]:
-        """Yield each function with its answer, in order, and charge the budget with what it spent.
+    ) -> Iterator[tuple[Asked, CheckReport | None]]:
+        """Yield each function with its report, in order, and charge the budget with what it spent.
 
         It is None for a function that lacks the trusted functions' `answers`.
         """
-        texts: dict[int, str] = {}
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, again, texts, answers)) for part in self._parts(asked))
+        parts = ((part, self._asked(part, answers)) for part in self._parts(asked))
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
-            if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = (([one], self._asked([one], again, texts, answers)) for one in part)
-                for one, single in answered(
-                    self._executor, check_task, singles, ONE, CHECKING, lambda: shared
-                ):
-                    yield one[0], self._keyed_reports(one, single, budget)[0]
+            if answer.ended and len(part) > 1:
+                for one in part:  # so that one cannot end the others
+                    yield from self._round([one], shared, answers, budget)
             else:
-                yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
+                yield from zip(part, self._reports(part, answer, budget), strict=True)
 
     def _parts(self, asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
         """Yield what a task is given, several for each worker where there is much to do."""
@@ -307,63 +262,64 @@ class Checks:
         size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
         return (asked[start : start + size] for start in range(0, len(asked), size))
 
-    def _answers_of_trusted(self, shared: Shared) -> Answered:
+    def _answers_of_trusted(self, shared: Shared, known: Answered) -> Answered:
         """Return the trusted functions' answers to the probes, which all workers share out among themselves.
 
-        Those of an earlier run are kept as far as they are the same. They count against no function's limits.
+        Those `known` of an earlier run are kept as far as they are the same. They count against no function's limits.
         """
-        kept = self._catalog.analysis(TRUSTED_ANSWERS) if self._catalog is not None else None
-        known = {} if kept is None else kept["answers"]
         shares = 1 if known else workers_of(self._executor) * SHARES_A_WORKER
         asked = ((None, {"share": share, "of": shares, "known": known}) for share in range(shares))
         found: Answered = {}
-        passing: Answered = {}
         for _, answer in answered(self._executor, probe_task, asked, ONE, TRUSTED_TOGETHER, lambda: shared):
             if not answer.ended:  # what is missing matches nothing
-                for part, more in zip((found, passing), answer.value, strict=True):
-                    part.update(more)
-        if self._catalog is not None and found != known:
-            self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": found}})
-        return found | passing
+                found |= answer.value
+        lasting = {key: rows for key, rows in found.items() if rows[0]}
+        if self._catalog is not None and lasting != known:
+            self._catalog.put_analyses({TRUSTED_ANSWERS: {"answers": lasting}})
+        return found
 
-    def _keyed_reports(
+    def _reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
-    ) -> list[KeyedReport | None]:
+    ) -> list[CheckReport | None]:
         """Return a worker's results; for a function ended by a limit a verdict that is no pass."""
         if answer.ended:
             ((_, file), share), *_ = asked
             budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
-            return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
-        found: list[KeyedReport | None] = []
-        for ((_, file), _), answer_of_one in zip(asked, answer.value, strict=True):
+            return [CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level="")]
+        found: list[CheckReport | None] = []
+        ran: dict[str, dict[str, Any]] = {}
+        for ((chunk, file), _), answer_of_one in zip(asked, answer.value, strict=True):
             if answer_of_one is None:
                 found.append(None)
                 continue
-            far, report, spent_s = answer_of_one
+            report, spent_s, runs = answer_of_one
             budget.charge(file.path, float(spent_s))
-            found.append((far, None if report is None else CheckReport.from_json(report)))
+            found.append(CheckReport.from_json(report))
+            if runs and runs != self._runs_of(chunk):
+                ran[_runs_key(chunk)] = {"runs": runs}
+        if self._catalog is not None and ran:
+            self._catalog.put_analyses(ran)
         return found
 
-    def _asked(
-        self, asked: Sequence[Asked], again: bool, texts: dict[int, str], answers: Answered | None
-    ) -> dict[str, Any]:
-        """Return the values for a worker; `texts` caches those of the last files, by identity."""
+    def _runs_of(self, chunk: Chunk) -> dict[str, Any]:
+        """Return what the last check of a function ran in the sandbox; see `RunMemory`."""
+        kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
+        return {} if kept is None else dict(kept["runs"])
+
+    def _asked(self, asked: Sequence[Asked], answers: Answered | None) -> dict[str, Any]:
+        """Return the values for a worker."""
         subjects = [subject for subject, _ in asked]
-        files: dict[int, int] = {}
-        places: dict[tuple[int, Span], int] = {}
-        for _, file in subjects:
-            if id(file) not in files:
-                files[id(file)] = len(files)
-                places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
-                if id(file) not in texts:
-                    texts[id(file)] = json.dumps(as_json(file))
-        for old in texts.keys() - files.keys():
-            del texts[old]
+        files = list({id(file): file for _, file in subjects}.values())
+        places = {id(file): place for place, file in enumerate(files)}
         return {
-            "files": [texts[file] for file in files],
-            "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
-            "again": again,
+            "files": [_text_of(file) for file in files],
+            "subjects": [(places[id(file)], file.chunks.index(chunk)) for chunk, file in subjects],
             "answers": answers,
             "seconds": [seconds for _, seconds in asked],
+            "runs": [self._runs_of(chunk) for chunk, _ in subjects],
         }
+
+
+def _runs_key(chunk: Chunk) -> str:
+    return RUNS + parts_digest(chunk.path, chunk.symbol)

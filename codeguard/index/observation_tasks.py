@@ -112,9 +112,7 @@ def of_trusted(
         catalog.put_analyses({key_of(file): {"derived": found[file.path]} for file, _ in made})
         kind, _, _ = key_of(made[0][0]).partition(":")
         stale = set(catalog.analysis_keys(f"{kind}:")) - used
-        if len(stale) > MOST_STALE * len(
-            used
-        ):  # of earlier versions; a catalog without an index has other trees' too
+        if len(stale) > MOST_STALE * len(used):  # a catalog without an index has other trees' too
             catalog.forget_analyses(stale)
     return found
 

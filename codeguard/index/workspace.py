@@ -23,11 +23,7 @@ from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import (
-    FAR,
-    BehaviorReports,
-    CheckWorkers,
-)
+from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
 from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -469,16 +465,14 @@ class Workspace:
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key:
             files = self.trusted_files()
+            trusted = None if self.manifest is None else files
             made = material(
-                trusted=None if self.manifest is None else files,
-                comparing=compared(
-                    None if self.manifest is None else files, static.names, executor, self.catalog
-                ),
+                trusted=trusted,
+                comparing=compared(trusted, static.names, executor, self.catalog),
                 specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=self.settings.defense.required_level,
                 given=self.given,
-                known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
                 zygotes=zygotes,
                 facts=trusted_facts(executor, files, self.catalog),
             )

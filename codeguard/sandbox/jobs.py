@@ -8,8 +8,8 @@ import re
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.sandbox import decoding
@@ -239,13 +239,40 @@ def result(
     try:
         if sum(map(len, bodies)) > job.limits.frame_bytes + _FRAME_EXTRA * (len(job.calls) + 1):
             raise decoding.MalformedError("more than the frame may hold")
-        calls, end = decoding.calls_and_end(bodies, [call.args for call in job.calls])
-        if end is not None:
-            return _finished(job, level, calls, end, spent)
+        return _read(job, level, tuple(bodies), spent, lambda: _ended(answer, job))
     except decoding.MalformedError as error:
         return JobResult(Status.MALFORMED, level, job.tier, (), (), None, str(error), *spent)
-    status, detail = _ended(answer, job)
-    return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent)
+
+
+def to_values(found: JobResult) -> list[Any]:
+    """Return a result as plain values, for `from_values`."""
+    frames = [frame.decode("ascii") for frame in found.frames]
+    return [int(found.level), found.status, found.detail, found.wall_s, found.spent_s, frames]
+
+
+def from_values(job: Job, values: list[Any]) -> JobResult:
+    """Return the result of a job that has run before; raise MalformedError if the values are none of such a job."""
+    try:
+        level, status, detail, *spent, frames = values
+        said = tuple(frame.encode("ascii") for frame in frames)
+        return _read(job, Level(level), said, (spent[0], spent[1]), lambda: (Status(status), detail))
+    except (ValueError, TypeError, AttributeError, IndexError) as error:
+        raise decoding.MalformedError(str(error)) from None
+
+
+def _read(
+    job: Job,
+    level: Level,
+    frames: tuple[bytes, ...],
+    spent: tuple[float, float],
+    ended: Callable[[], tuple[Status, str]],
+) -> JobResult:
+    """Return the result that frames give; `ended` says why the last one is missing, if it is."""
+    calls, end = decoding.calls_and_end(frames, [call.args for call in job.calls])
+    if end is not None:
+        return replace(_finished(job, level, calls, end, spent), frames=frames)
+    status, detail = ended()
+    return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent, frames)
 
 
 def _finished(

@@ -218,6 +218,7 @@ class JobResult:
     """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`).
 
     `spent_s` are the CPU seconds of the child, with those that it slept, as the kernel counts them for its parents.
+    `frames` are what the child wrote, of which the calls and the end were read.
     """
 
     status: Status
@@ -229,6 +230,7 @@ class JobResult:
     detail: str = ""
     wall_s: float = 0.0
     spent_s: float = 0.0
+    frames: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class Reader:
         lap("static")
         errors = [] if lasting else ["a static signal failed"]
         for chunk in filter(checkable, file.chunks):
-            self._checker.cache_key(chunk, file)
+            self._checker.lacks_answers(chunk, file)
         lap("behavior")
         self._perplexity.scores([chunk.text for chunk in file.chunks])
         lap("perplexity")

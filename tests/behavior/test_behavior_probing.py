@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.probing import Answered
+from codeguard.behavior.verdict.running import Answered, RunMemory, Steps, drive
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
-from codeguard.models import CheckReport
+from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox import Level, Sandbox
-from codeguard.sandbox.model import Job, JobResult
+from codeguard.sandbox.model import Call, Job, JobResult, Limits, Status
 from tests.behavior.test_behavior_repaired import ROLLING, TRUSTED
 
 SEED = b"test"
 RIGHT = ROLLING.format(compared=">")
 EDITED = ROLLING.format(compared="<")  # one edit away from rolling_max
+NAMED = "def advance(number):\n    return number + 2\n"
+HANGING = "def advance(number):\n    while number > 1:\n        pass\n    return number + 2\n"
 HELPER = '''
 STEP = 1
 
@@ -61,10 +65,11 @@ def checked(sandbox: Sandbox, library: SpecLibrary, code: str, trusted: Answered
     (chunk,) = filter(checkable, file.chunks)
     checker = BehaviorChecker(library, counting, seed=SEED, probes=False)
     assert checker.lacks_answers(chunk, file)
-    kept, passing = checker.probe_trusted(known=dict(trusted))
+    found = checker.probe_trusted(known=dict(trusted))
+    assert all(rows[0] for rows in found.values())
     trusted.clear()
-    trusted |= kept
-    checker.take_answers(kept | passing)
+    trusted |= found
+    checker.take_answers(found)
     assert not checker.lacks_answers(chunk, file)
     (report,) = checker.check_many([(chunk, file)])
     return report, len(counting.jobs)
@@ -86,21 +91,22 @@ def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sa
     counting = Counting(sandbox)
     counting.level = Level.L0
     checker = BehaviorChecker(library_of(TRUSTED), counting, seed=SEED, required_level=Level.L1)
-    assert checker.probe_trusted() == ({}, {})
+    assert checker.probe_trusted() == {}
     assert counting.jobs == []
 
 
 def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: Sandbox) -> None:
     trusted: Answered = {}
     checked(sandbox, library_of(TRUSTED), EDITED, trusted)
-    before = set(trusted)
+    before = {rows[0][0] for rows in trusted.values()}
     edited = library_of(TRUSTED.replace("max(numbers[:place + 1])", "min(numbers[:place + 1])"))
     report, ran = checked(sandbox, edited, EDITED, trusted)
     fresh, ran_fresh = checked(sandbox, edited, EDITED, {})
     assert report == fresh
     assert ran < ran_fresh
-    assert before - set(trusted)  # those of the edited function are not kept
-    assert before & set(trusted)  # those of the others are
+    after = {rows[0][0] for rows in trusted.values()}
+    assert before - after  # those of the edited function are not kept
+    assert before & after  # those of the others are
     assert not report.refuted  # what it was one edit away from is gone
 
 
@@ -122,16 +128,80 @@ def test_answers_of_another_shape_are_not_used(sandbox: Sandbox) -> None:
     assert checked(sandbox, library_of(TRUSTED), EDITED, torn)[0] == expected
 
 
-def cache_key(sandbox: Sandbox, library: SpecLibrary) -> str | None:
-    file = chunk_file("unknown.py", EDITED.encode())
-    (chunk,) = filter(checkable, file.chunks)
-    return BehaviorChecker(library, sandbox, seed=SEED).cache_key(chunk, file)
+def memory_of(
+    sandbox: Sandbox, library: SpecLibrary, code: str, known: dict[str, Any]
+) -> tuple[CheckReport, int, dict[str, Any]]:
+    """Return the report of a function with what it ran, and how many jobs were not known."""
+    counting, file = Counting(sandbox), chunk_file("unknown.py", code.encode())
+    checker = BehaviorChecker(library, counting, seed=SEED)
+    memory = checker.memory(known)
+    (report,) = checker.check_many([(next(filter(checkable, file.chunks)), file)], memories=[memory])
+    return report, len(counting.jobs), memory.used
 
 
-def test_a_verdict_depends_on_what_trusted_functions_use(sandbox: Sandbox) -> None:
-    """A helper beside a trusted function changes its results, and so what the function is matched to."""
-    keys = {cache_key(sandbox, library_of(HELPER.replace("STEP = 1", f"STEP = {step}"))) for step in (1, 2)}
-    assert len(keys) == 2
+@pytest.mark.parametrize("code", [EDITED, RIGHT, NAMED, HANGING])
+def test_what_a_check_ran_is_known_to_the_next_one(sandbox: Sandbox, code: str) -> None:
+    library = library_of(TRUSTED, HELPER)
+    first, ran, runs = memory_of(sandbox, library, code, {})
+    again, ran_again, runs_again = memory_of(sandbox, library, code, json.loads(json.dumps(runs)))
+    assert again == first
+    assert {key: runs_again[key] for key in runs} == runs
+    assert ran_again < ran
+
+
+def test_a_run_is_another_one_beside_another_helper(sandbox: Sandbox) -> None:
+    first, _, runs = memory_of(sandbox, library_of(HELPER), NAMED, {})
+    edited = library_of(HELPER.replace("STEP = 1", "STEP = 2").replace("    3\n", "    4\n"))
+    found, ran, _ = memory_of(sandbox, edited, NAMED, runs)
+    fresh, ran_fresh, _ = memory_of(sandbox, edited, NAMED, {})
+    assert found == fresh
+    assert first.verdict is Verdict.PASS is not found.verdict
+    assert 0 < ran <= ran_fresh
+
+
+@pytest.mark.parametrize(
+    "torn", [[], [3, "completed", "", 0.0, 0.0, ["{"]], [9, "no", "", 0.0, 0.0, []], "x"]
+)
+def test_kept_runs_of_another_shape_are_made_again(sandbox: Sandbox, torn: Any) -> None:
+    library = library_of(HELPER)
+    first, _, runs = memory_of(sandbox, library, NAMED, {})
+    assert memory_of(sandbox, library, NAMED, dict.fromkeys(runs, torn))[0] == first
+
+
+LIMITS = Limits(wall_s=4.0, cpu_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "spent_s", "limits", "holds"),
+    [
+        (Status.COMPLETED, 0.5, LIMITS, True),
+        (Status.COMPLETED, 0.5, Limits(wall_s=4.0, cpu_s=0.4), False),
+        (Status.COMPLETED, 0.5, Limits(wall_s=0.4, cpu_s=1.0), False),
+        (Status.TIMEOUT, 1.0, LIMITS, True),
+        (Status.TIMEOUT, 0.5, LIMITS, False),
+        (Status.NO_SIGNAL, 0.5, LIMITS, False),
+    ],
+)
+def test_a_known_run_counts_where_it_would_end_the_same_way(
+    status: Status, spent_s: float, limits: Limits, holds: bool
+) -> None:
+    memory, job = RunMemory(), Job("def f(): ...", (Call("f"),), limits=limits)
+    asked = 0
+
+    def steps() -> Steps[JobResult]:
+        return (yield (job,))[0]
+
+    class Given:
+        level = Level.L3
+
+        def run_many(self, jobs: Sequence[Job]) -> Iterable[JobResult]:
+            nonlocal asked
+            asked += len(jobs)
+            return [JobResult(status, Level.L3, item.tier, spent_s=spent_s) for item in jobs]
+
+    for _ in range(2):
+        drive(Given(), [memory.recalled(steps())])
+    assert (asked == 1) is holds is memory.lasting
 
 
 def reports_of(workspace: Workspace) -> list[CheckReport]:

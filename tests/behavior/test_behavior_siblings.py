@@ -353,13 +353,11 @@ def test_the_same_text_at_another_place_takes_what_is_there(sandbox: Sandbox) ->
     code = candidate("from ._util import compare", "compare")
     library = SpecLibrary.load(shipped=False).with_trusted(chunked({"lib/numbers.py": TRUSTED}).values())
     made = BehaviorChecker(library, sandbox, seed=b"test")
-    verdicts, keys = [], set()
+    verdicts = []
     for helper in (RIGHT, WRONG, RIGHT):
         file = with_siblings({"p/a.py": code, "p/_util.py": helper})
         verdicts.append(made.check(file.chunks[-1], file).verdict)
-        keys.add(made.cache_key(file.chunks[-1], file))
     assert verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.PASS]
-    assert len(keys) == 2
 
 
 def reports_of(workspace: Workspace) -> dict[str, Verdict]:

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.behavior import budget
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
+from codeguard.index.behavior_reports import BehaviorReports, Subject, checkable
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 
@@ -18,11 +18,11 @@ def test_only_files_that_the_checker_reads_are_sent(monkeypatch: pytest.MonkeyPa
     asked: list[str] = []
 
     def elsewhere(
-        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
+        subjects: Sequence[Subject], budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, CheckReport]]:
         for subject in subjects:
             asked.append(subject[0].symbol)
-            yield subject, ("", CheckReport(Verdict.PASS, "", level="L3"))
+            yield subject, CheckReport(Verdict.PASS, "", level="L3")
 
     crowded = chunk_file("crowded.py", b"".join(b"def f%d(a):\n    return a\n" % n for n in range(4)))
     small = chunk_file("small.py", b"def g(a):\n    return a\n")

@@ -31,10 +31,12 @@ class Scripted(Executor):
         asked = json.loads(args[0][0])
         self.asked.append((fn.__name__, asked.get("answers", asked.get("known"))))
         if fn.__name__ == "probe_task":
-            answer: Any = [{"one": [["1"]]}, {"two": [["2"]]}]
+            answer: Any = {"one": [["1"]], "two": [[], ["2"]]}
         else:
             report = CheckReport(Verdict.PASS, "same", "L3").to_json()
-            answer = [None if asked["answers"] is None else ("far", report, 0.1) for _ in asked["subjects"]]
+            answer = [
+                None if asked["answers"] is None else (report, 0.1, {"run": [1]}) for _ in asked["subjects"]
+            ]
         future: Future[Any] = Future()
         future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
         return future
@@ -47,13 +49,13 @@ def test_trusted_functions_are_probed_between_checks_and_not_within_one(tmp_path
         for known in ({}, {"one": [["1"]]}):  # the second run has what is worth keeping of the first
             workers = Scripted()
             checks = Checks(workers, lambda: Shared.of(b""), catalog)
-            ((_, (far, report)),) = checks([subject], False, SandboxBudget())
-            assert (far, report and report.verdict) == ("far", Verdict.PASS)
+            ((_, report),) = checks([subject], SandboxBudget())
+            assert report.verdict is Verdict.PASS
             names = [name for name, _ in workers.asked]
             assert names[0] == names[-1] == "check_task"
             assert set(names[1:-1]) == {"probe_task"}
             assert workers.asked[1][1] == known
-            assert workers.asked[-1][1] == {"one": [["1"]], "two": [["2"]]}
+            assert workers.asked[-1][1] == {"one": [["1"]], "two": [[], ["2"]]}
 
 
 def test_facts_are_derived_once_for_a_text_and_those_of_older_texts_are_forgotten(tmp_path: Path) -> None:

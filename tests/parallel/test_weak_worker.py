@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import behavior_reports
-from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
+from codeguard.index.behavior_reports import BehaviorReports, Subject
 from codeguard.index.catalog import Catalog
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
@@ -26,12 +25,10 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
     file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
     asked: list[Subject] = []
 
-    def worker(
-        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
+    def worker(subjects: Sequence[Subject], budget: SandboxBudget) -> Iterator[tuple[Subject, CheckReport]]:
         for subject in subjects:
             asked.append(subject)
-            yield subject, ("key", CheckReport(verdict, "because", level))
+            yield subject, CheckReport(verdict, "because", level)
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):
@@ -39,26 +36,3 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
             reports.prepare([(file.chunks[0], file)])
             assert reports(file.chunks[0], file).verdict is verdict
     assert len(asked) == times
-
-
-@pytest.mark.parametrize("batch", [1, 2, 3])
-def test_a_result_that_counts_as_known_and_is_not_there_is_made(
-    tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(behavior_reports, "BATCH", batch)
-    file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return a + a\n")
-    subjects = [(chunk, file) for chunk in file.chunks if checkable(chunk)]
-
-    def worker(
-        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
-    ) -> Iterator[tuple[Subject, KeyedReport]]:
-        for subject in subjects:
-            yield (
-                subject,
-                (subject[0].symbol, CheckReport(Verdict.PASS, "made anew", "L3") if again else None),
-            )
-
-    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
-        reports = BehaviorReports(lambda: worker, "epoch", catalog, level="L3")
-        assert reports.prepare(subjects) == 2
-        assert [reports(*subject).reason for subject in subjects] == ["made anew"] * 2

@@ -372,12 +372,15 @@ class ReferenceIndex:
         for index, reference in enumerate(references):
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
+        self._weights: dict[str, float] = {}
 
     def weigh(self, described: frozenset[str]) -> float:
         """Return the weight of words; words that occur in many descriptions weigh little."""
         every = len(self._references) + 1
-        holders = (len(self._postings.get(f"doc:{word}", ())) for word in described)
-        return sum(math.log(every / max(1, count)) + EVERYWHERE for count in holders)
+        for word in described - self._weights.keys():
+            holders = len(self._postings.get(f"doc:{word}", ()))
+            self._weights[word] = math.log(every / max(1, holders)) + EVERYWHERE
+        return sum(map(self._weights.__getitem__, described))
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""

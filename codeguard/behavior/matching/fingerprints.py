@@ -22,7 +22,8 @@ from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, RE
 from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.matching.claims import Features, is_private
 from codeguard.behavior.specs.contract import learn_domain
-from codeguard.behavior.specs.examples import Example, Returns
+from codeguard.behavior.specs.examples import Example, Returns, written
+from codeguard.models import parts_digest, text_digest
 from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ LEAST_SHARE = 0.4  # minimum weight of the equal results, relative to all result
 LEAST_WEIGHT = 1.5  # minimum weight of the equal results
 COMMON = 0.3  # weight of a common result, relative to any other
 MOST_FOUND = 2
+MOST_WRITTEN = 80  # characters of an answer
 LEAST_BODY = 5  # tokens; smaller bodies do next to nothing
 SHORT_BODY = 17  # tokens; the results of smaller ones are one edit away from those of many functions
 _COMMON = frozenset(("set()", *map(repr, (True, False, None, 0.0, 1.0, -1.0, "", [], {}))))
@@ -82,7 +84,9 @@ class FingerprintIndex:
                     self.kinds[place].append(kinds)
         for args in _plain_calls():
             shown.setdefault(tuple(map(argument_kind, args)), {}).setdefault(result_text(args), args)
+        self._shown = Counter(kinds for own in self.kinds.values() for kinds in own)
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
+        self._views: dict[tuple[Kinds, ...], str] = {}
 
     def calls(self, kinds: Kinds) -> Calls:
         """Return the calls of a kind."""
@@ -94,14 +98,21 @@ class FingerprintIndex:
             kinds: group.calls[:TRIED] for kinds, group in self._groups.items() if wanted.accepts(len(kinds))
         }
 
+    def view(self, place: int, wanted: Features) -> str:
+        """Return a digest of the calls that a trusted function may be run on, and of what decides among their kinds."""
+        kinds = (*self.trials(wanted), *self.kinds.get(place, ()))
+        if kinds not in self._views:
+            rows = [(own, self._groups[own].calls, self._shown[own]) for own in kinds]
+            self._views[kinds] = parts_digest(*map(written, rows))
+        return self._views[kinds]
+
     def informative_kinds(self, tried: Mapping[Kinds, Sequence[str | None]]) -> list[Kinds]:
         """Return the kinds to run a function on, given its results for the trials, most informative first.
 
         Python code accepts many kinds of arguments that it was not made for, so those of most trusted functions count.
         """
-        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
         taken = [kinds for kinds, answers in tried.items() if any(answer is not None for answer in answers)]
-        return sorted(taken, key=lambda kinds: (-shown[kinds], -len(set(tried[kinds]))))[:MOST_KINDS]
+        return sorted(taken, key=lambda kinds: (-self._shown[kinds], -len(set(tried[kinds]))))[:MOST_KINDS]
 
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Record a trusted function's results for the calls of a kind."""
@@ -145,10 +156,8 @@ class FingerprintIndex:
 
     def common_kinds(self, wanted: Features) -> list[Kinds]:
         """Return the kinds that a function may accept by its number of arguments, most common first."""
-        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
-        return sorted(
-            (kinds for kinds in self._groups if wanted.accepts(len(kinds))), key=lambda kinds: -shown[kinds]
-        )
+        taken = (kinds for kinds in self._groups if wanted.accepts(len(kinds)))
+        return sorted(taken, key=lambda kinds: -self._shown[kinds])
 
 
 def weight_of(answer: str, places: Collection[int]) -> float:
@@ -210,6 +219,11 @@ def argument_kind(value: object) -> str:
     return name
 
 
+def shortened(answer: str) -> str:
+    """Return an answer, or the digest of a long one."""
+    return answer if len(answer) <= MOST_WRITTEN else text_digest(answer)
+
+
 def answer_of(result: CallResult, args: Sequence[object]) -> str | None:
     """Return a call's result as text, equal for results that a caller would take for equal, or None."""
     if result.outcome is not Outcome.RETURNED:
@@ -226,7 +240,7 @@ def answer_of(result: CallResult, args: Sequence[object]) -> str | None:
 
 def returns_first_argument(call: Sequence[object], answer: str) -> bool:
     """Return whether a result is the call's first argument, which unrelated functions return as well."""
-    return bool(call) and answer == result_text(call[0])
+    return bool(call) and shortened(answer) == shortened(result_text(call[0]))
 
 
 def result_text(value: object, depth: int = 0) -> str:

@@ -115,8 +115,9 @@ def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
 
 def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:
     """Return the share of tokens in common, or 0 if it must be below `LEAST_KEPT`."""
-    # An upper bound: common tokens in any order.
-    if (Counter(wanted) & Counter(found)).total() < LEAST_KEPT * of:
+    # Upper bounds: the tokens of the shorter text, and common tokens in any order.
+    least = LEAST_KEPT * of
+    if min(len(wanted), len(found)) < least or (Counter(wanted) & Counter(found)).total() < least:
         return 0.0
     return common_in_order(wanted, found) / of
 

@@ -8,7 +8,9 @@ if the trusted function itself confirms it.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from codeguard.behavior.source.definitions import Function, read_module
 from codeguard.behavior.specs.calls import (
@@ -22,6 +24,8 @@ from codeguard.behavior.specs.calls import (
 )
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
+from codeguard.sandbox import decoding
+from codeguard.sandbox.inside.codec import Encoder
 from codeguard.syntax.names import dotted_name
 
 MAX_ROWS = 100  # rows of one table
@@ -46,6 +50,24 @@ def test_examples(file: SourceFile) -> dict[str, tuple[Example, ...]]:
                 for name, example in _examples(function.body, values, file.path):
                     found.setdefault(name, {}).setdefault(example.fingerprint(), example)
     return {name: tuple(rows.values())[:MAX_EXAMPLES] for name, rows in found.items()}
+
+
+def shown_in(file: SourceFile) -> dict[str, list[Any]]:
+    """Return the examples in a test file as plain values, by the name of the called function."""
+    encode = Encoder(sys.maxsize, frozenset()).encode
+    shown: dict[str, list[Any]] = {}
+    for name, examples in test_examples(file).items():
+        for item in examples:
+            expected = (getattr(item.expected, part, None) for part in ("exception", "value"))
+            shown.setdefault(name, []).append(encode((item.args, item.kwargs, *expected, item.origin)))
+    return shown
+
+
+def example_from(shown: Any) -> Example:
+    """Return an example of `shown_in`."""
+    parts: Any = decoding.value(shown)
+    args, kwargs, exception, value, origin = parts
+    return Example(args, kwargs, Returns(value) if exception is None else Raises(exception), origin)
 
 
 test_examples.__test__ = False  # type: ignore[attr-defined]  # pytest would collect this name

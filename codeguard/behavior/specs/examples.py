@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codeguard.models import text_digest
-
 
 @dataclass(frozen=True, slots=True)
 class Returns:
@@ -59,6 +57,18 @@ class Example:
         return repr((*parts, *self.around))
 
 
+def written(value: object) -> str:
+    """Return a plain value as text, different for different values and the same in every process."""
+    if isinstance(value, dict):
+        return f"dict({', '.join(f'{written(key)}: {written(item)}' for key, item in value.items())})"
+    if isinstance(value, list | tuple | set | frozenset):
+        items = map(written, value)
+        ordered = sorted(items) if isinstance(value, set | frozenset) else items
+        return f"{type(value).__name__}({', '.join(ordered)})"
+    # Python refuses to write an integer of many digits in the decimal system.
+    return hex(value) if type(value) is int else repr(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """The names of a function and its cases; `shipped` if it comes with codeguard.
@@ -79,9 +89,3 @@ class Spec:
     def text(self) -> str:
         """Its name and summary."""
         return f"{self.name} {self.summary}"
-
-    @property
-    def digest(self) -> str:
-        """A digest of the names and cases."""
-        text = repr((self.name, self.aliases, [case.fingerprint() for case in self.cases]))
-        return text_digest(text)

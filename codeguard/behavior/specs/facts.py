@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from codeguard import behavior
+from codeguard import behavior, sandbox
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Module
@@ -42,10 +42,11 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The functions of a file, and the packages that it imports in any case."""
+    """The functions of a file, the packages that it imports in any case, and what it shows if it is a test file."""
 
     functions: tuple[FunctionFacts, ...] = ()
     packages: frozenset[str] = frozenset()
+    shown: Any = None  # see `codeguard.behavior.specs.assertions.shown_in`
 
     def to_values(self) -> list[Any]:
         """Return plain values, the same for the same facts."""
@@ -113,8 +114,9 @@ def file_facts(path: str, module: Module) -> FileFacts:
 
 @functools.cache
 def facts_version() -> str:
-    """Return a digest of what derives facts: this package's code, and the version of Python."""
+    """Return a digest of what derives facts of texts and of runs: the code for both, and the version of Python."""
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(behavior.__path__[0]).rglob("*.py")):
-        digest.update(path.read_bytes())
+    for package in (behavior, sandbox):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

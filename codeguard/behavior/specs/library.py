@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from codeguard.analysis.python.counterparts import name_words
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
 from codeguard.behavior.source.import_paths import KNOWN_PACKAGES
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
-from codeguard.behavior.specs.assertions import MAX_EXAMPLES, test_examples
-from codeguard.behavior.specs.examples import Example, Spec
+from codeguard.behavior.specs.assertions import shown_in
+from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
-from codeguard.models import SourceFile, SpecCoverage, parts_digest
+from codeguard.models import SourceFile, SpecCoverage
 
 MOST_NAMESAKES = 3
 
@@ -32,7 +33,6 @@ class SpecLibrary:
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
-    trusted_digest: str = ""  # of the files that the references are from
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -74,22 +74,23 @@ class SpecLibrary:
         """
         read = sorted(files, key=lambda file: file.path)  # the order decides between equal matches
         asserting = sorted(tests, key=lambda file: file.path)
-        tested: dict[str, tuple[Example, ...]] = {}
-        for name, shown in (item for file in asserting for item in test_examples(file).items()):
-            tested[name] = (*tested.get(name, ()), *shown)[:MAX_EXAMPLES]
+        known = facts or {}
+        tested: dict[str, list[Any]] = {}
+        for file in asserting:
+            own = known.get(file.path)
+            shown = shown_in(file) if own is None or own.shown is None else own.shown
+            for name, examples in shown.items():
+                tested.setdefault(name, []).extend(examples)
         python = [file for file in read if file.language == "python"]
         tree = Tree({**self.modules.tree.texts, **{file.path: file.text for file in python}}, package)
         packages = dict(self.modules.packages)
         trusted = TrustedModules(tree, packages)
-        known = facts or {}
         references: list[Reference] = []
         for file in python:
             own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
             references.extend(references_of(file, trusted, tested, own))
-        texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))
-        digest = parts_digest(self.trusted_digest, *texts)
-        return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)
+        return SpecLibrary(self.specs, (*self.references, *references), trusted)
 
     def coverage(self, given: Iterable[str] = ()) -> SpecCoverage:
         """Count the trusted functions, those with examples, and those whose file needs a missing module.

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from codeguard.analysis.python.bindings import name_bound_by
 from codeguard.behavior.matching.claims import Features
@@ -27,6 +28,7 @@ from codeguard.behavior.source.surroundings import (
     needed_for,
     surroundings,
 )
+from codeguard.behavior.specs.assertions import MAX_EXAMPLES, example_from
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
@@ -35,7 +37,7 @@ from codeguard.errors import SpecError
 from codeguard.models import SourceFile, parts_digest
 
 MAX_AROUND = 200_000  # characters of trusted code that an example may include
-NO_EXAMPLES: Mapping[str, Sequence[Example]] = {}
+NO_EXAMPLES: Mapping[str, Sequence[Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -140,19 +142,20 @@ class Reference:
 def references_of(
     file: SourceFile,
     trusted: TrustedModules = NO_MODULES,
-    tested: Mapping[str, Sequence[Example]] = NO_EXAMPLES,
+    tested: Mapping[str, Sequence[Any]] = NO_EXAMPLES,
     facts: FileFacts | None = None,
 ) -> Iterator[Reference]:
     """Yield the functions and methods of a file that callers can reach.
 
-    `tested` are examples by function name. Without `facts` they are derived from the file.
+    `tested` are examples by function name, of `shown_in`. Without `facts` they are derived from the file.
     """
     if file.language != "python":
         return
     if facts is None:
         facts = file_facts(file.path, trusted.module_of(file.path, file.text))
     for item in facts.functions:
-        yield Reference(item, file.path, file.text, trusted, tuple(tested.get(item.name, ())))
+        shown = map(example_from, tested.get(item.name, ())[:MAX_EXAMPLES])
+        yield Reference(item, file.path, file.text, trusted, tuple(shown))
 
 
 def _placed(example: Example, definition: Definition) -> Example:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -24,26 +24,25 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
-from codeguard.behavior.verdict.probing import (
-    Answered,
-    Fingerprint,
-    Probes,
-    fingerprint,
-    fingerprint_from,
-    fingerprint_rows,
-)
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import one_edit_away
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
+    Answered,
+    Answers,
     BudgetSpentError,
     CallRunner,
     Meter,
+    RunMemory,
     Runs,
     Steps,
     drive,
+    fingerprint,
+    fingerprint_from,
+    fingerprint_rows,
     metered,
+    own_answers,
     shared_runs,
     worlds_for,
 )
@@ -51,8 +50,9 @@ from codeguard.behavior.verdict.table import named
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
-from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
+from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Sandbox
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -74,6 +74,7 @@ class BehaviorChecker:
     of a `with` ends, and a random seed. `seed` is the installation's secret; it determines the generated inputs and
     the order of the calls. Below the sandbox level `required_level` nothing is run. With `probes` it runs the trusted
     functions on probes itself, once one function needs that; else `take_answers` is to bring what they answer.
+    `given` are the modules that a sandbox of the caller's is given.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class BehaviorChecker:
         budget: Budget | None = None,
         required_level: Level | None = None,
         probes: bool = True,
+        given: Texts = (),
     ) -> None:
         own = Sandbox(required_level or Level.L2) if sandbox is None else None
         self.close: Callable[[], None] = own.close if own else lambda: None
@@ -106,7 +108,9 @@ class BehaviorChecker:
             repr(self._budget),
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
+            *(part for text in given for part in text),
         )
+        self._runs_basis = parts_digest(self._basis, facts_version())
         self._probes = probes
         self._fingerprints_made = False
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
@@ -135,52 +139,40 @@ class BehaviorChecker:
         """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
-    def check_many(self, subjects: Sequence[Subject], meters: Sequence[Meter] = ()) -> Iterator[CheckReport]:
+    def check_many(
+        self, subjects: Sequence[Subject], meters: Sequence[Meter] = (), memories: Sequence[RunMemory] = ()
+    ) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
-        `meters` limit what each may spend in the sandbox.
+        `meters` limit what each may spend in the sandbox, `memories` have what ran before.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
             limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
+            known = memories[start : start + WINDOW] or [RunMemory() for _ in prepared]
             wanted = {
-                item.digest: item
-                for plan in prepared
+                item.digest: (item, memory)
+                for plan, memory in zip(reversed(prepared), reversed(known), strict=True)
                 if not isinstance(plan, CheckReport)
                 for item, _ in plan[1]
                 if item.definition.text
                 != plan[0].definition.text  # an exact copy is not run, and neither is its original
             }
-            self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
+            self._observe([pair for digest, pair in wanted.items() if digest not in self._profiles])
             if self._probes and any(map(self._lacks_answers, prepared)):
-                kept, passing = self.probe_trusted()
-                self.take_answers(kept | passing)
-            checks = [self._checked_safely(*parts) for parts in zip(prepared, limits, strict=True)]
+                self.take_answers(self.probe_trusted())
+            checks = [
+                memory.recalled(self._checked_safely(plan, meter))
+                for plan, meter, memory in zip(prepared, limits, known, strict=True)
+            ]
             yield from drive(self._sandbox, checks)
 
-    def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
-        """Return a digest of everything that the verdict depends on; None if the function would not be run."""
-        plan = self._prepare(chunk, file)
-        if isinstance(plan, CheckReport):
-            return None
-        candidate, references = plan
-        parts = [
-            self._basis,
-            candidate.runnable.source,
-            candidate.runnable.target,
-            "" if candidate.runnable.home is None else candidate.runnable.home.digest(),
-            candidate.definition.docstring,
-            candidate.why_no_pass,
-            *(spec.digest for spec in self._library.specs_for(candidate.features)),
-            # The report names their file.
-            *(reference.digest + reference.origin.rpartition(":")[0] for reference, _ in references),
-            *(reference.digest for reference, _ in self._library.namesakes_of(candidate.features)),
-            self._library.trusted_digest if self._wants_probes(plan) else "",
-        ]
-        return parts_digest(*parts)
+    def memory(self, known: Mapping[str, Any]) -> RunMemory:
+        """Return a memory for a check, with what an earlier one for the same function has `used`."""
+        return RunMemory(self._runs_basis, known)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
-        """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it.
+        """Return the plan of a check, or its report; cached, because `lacks_answers` and the check both need it.
 
         Where the files that a file imports take too long to put together, its functions are taken without them.
         """
@@ -285,9 +277,9 @@ class BehaviorChecker:
             (f"{item.name} ({item.origin})" for item in self._library.lookalikes_of(candidate.features)), ""
         )
 
-    def _observe(self, references: Sequence[Reference]) -> None:
-        steps = [self._observed(item) for item in references]
-        for reference, profile in zip(references, drive(self._sandbox, steps), strict=True):
+    def _observe(self, wanted: Sequence[tuple[Reference, RunMemory]]) -> None:
+        steps = [memory.recalled(self._observed(item)) for item, memory in wanted]
+        for (reference, _), profile in zip(wanted, drive(self._sandbox, steps), strict=True):
             if len(self._profiles) >= MAX_PROFILES:
                 self._profiles.clear()
             self._profiles[reference.digest] = profile
@@ -322,10 +314,7 @@ class BehaviorChecker:
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        probes = Probes(self._basis)
-        session = CandidateSession(
-            candidate, self._sandbox.level, self._budget, self._seed, probes, self._adequacies
-        )
+        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
@@ -395,27 +384,28 @@ class BehaviorChecker:
     def _lacks_answers(self, plan: Plan | CheckReport) -> bool:
         return not self._fingerprints_made and not isinstance(plan, CheckReport) and self._wants_probes(plan)
 
-    def probe_trusted(
-        self, share: int = 0, of: int = 1, known: Answered | None = None
-    ) -> tuple[Answered, Answered]:
+    def probe_trusted(self, share: int = 0, of: int = 1, known: Answered | None = None) -> Answered:
         """Return what every `of`-th trusted function answers to the probes, from the one with this number on.
 
-        First what is worth keeping for a later run, to be `known` there, then the rest. Nothing below the required
-        sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so that
-        several workers can share them.
+        It can be `known` to another run, unless the first row is empty: that would answer otherwise. Nothing below the
+        required sandbox level. What one answers, and to which kinds of arguments, does not depend on the others, so
+        that several workers can share them.
         """
         if self._sandbox.level < self._required_level:
-            return {}, {}
-        probes = Probes(self._basis, known or {})
-        passing: Answered = {}
-        places = self._library.fingerprints.places[share::of]
+            return {}
+        index, kept = self._library.fingerprints, known or {}
+        keys = {place: self._fingerprint_key(place) for place in index.places[share::of]}
+        found = {
+            key: kept[key] for key in keys.values() if fingerprint_from(kept.get(key), index) is not None
+        }
+        by_source = {str(rows[0][0]): rows for rows in kept.values() if rows and rows[0]}
+        places = [place for place, key in keys.items() if key not in found]
         for start in range(0, len(places), WINDOW):
-            together = places[start : start + WINDOW]
-            steps = [self._fingerprint_of(place, probes) for place in together]
-            for place, found in zip(together, drive(self._sandbox, steps), strict=True):
-                if found and (key := self._fingerprint_key(place)) not in probes.used:
-                    passing[key] = fingerprint_rows(found)
-        return probes.used, passing
+            together = [(place, RunMemory()) for place in places[start : start + WINDOW]]
+            steps = [memory.recalled(self._fingerprint_of(place, by_source)) for place, memory in together]
+            for (place, memory), rows in zip(together, drive(self._sandbox, steps), strict=True):
+                found[keys[place]] = rows if memory.lasting else [[], *rows[1:]]
+        return found
 
     def take_answers(self, answered: Answered) -> None:
         """Match functions by what the trusted ones answered to the probes, from now on."""
@@ -429,42 +419,43 @@ class BehaviorChecker:
                 index.add(place, kinds, row)
 
     def _fingerprint_key(self, place: int) -> str:
-        """Return the key of all that a trusted function answers, beside exactly this trusted code.
+        """Return the key of all that a trusted function answers: its file, what that can import, and the probes.
 
         It tells without the function's source, which takes longer to put together than most take to run.
         """
-        reference = self._library.references[place]
+        reference, index = self._library.references[place], self._library.fingerprints
         return parts_digest(
-            self._basis,
-            facts_version(),
-            self._library.trusted_digest,
+            self._runs_basis,
+            reference.home.digest() if reference.home is not None else "",
+            text_digest(reference.text),
             reference.origin,
             reference.qualified_name,
+            index.view(place, reference.features),
         )
 
-    def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
+    def _fingerprint_of(self, place: int, by_source: Mapping[str, list[Answers]]) -> Steps[list[Answers]]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        key = self._fingerprint_key(place)
-        stored = fingerprint_from(probes.known.get(key), index)
-        if stored is not None:
-            probes.used[key] = probes.known[key]
-            return stored
-        if reference.usable is None:
-            return {}
-        runner = CallRunner(reference.usable, self._sandbox.level, self._budget)
+        made = reference.usable
+        if made is None:
+            return [["unusable"]]
+        # An answer beside another helper is another answer.
+        around = made.home.digest() if made.home is not None else ""
+        view = index.view(place, reference.features)
+        key = parts_digest(self._runs_basis, made.source, made.target, around, view)
+        if fingerprint_from(by_source.get(key), index) is not None:
+            return by_source[key]
+        runner = CallRunner(made, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
         )
         try:
-            found = yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known))
+            found = yield from fingerprint(partial(own_answers, runner), index, trials, sure=bool(known))
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
-            return {}
-        if id(runner) not in probes.passing:
-            probes.used[key] = fingerprint_rows(found)
-        return found
+            return [[]]
+        return fingerprint_rows(key, found)
 
 
 def _is_open(report: CheckReport | None) -> bool:

@@ -22,16 +22,17 @@ from codeguard.behavior.verdict.comparison import (
     compare_results,
     compare_with_reference,
 )
-from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import Profile, reference_results
 from codeguard.behavior.verdict.running import (
     SUBJECT,
+    Answers,
     Batch,
     CallRunner,
     Steps,
     call_of,
     calls_of,
     makes_an_instance,
+    own_answers,
 )
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Status
 
@@ -82,7 +83,6 @@ class CandidateSession:
     level: Level
     budget: Budget
     seed: bytes
-    probes: Probes
     adequacies: dict[str, float] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
@@ -136,7 +136,7 @@ class CandidateSession:
     def run_probes(self, calls: Calls) -> Steps[Answers]:
         """Return the candidate's answers to probes."""
         self.calls += len(calls)
-        return (yield from self.probes.answers(self.runner, calls))
+        return (yield from own_answers(self.runner, calls))
 
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]

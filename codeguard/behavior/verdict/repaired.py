@@ -30,9 +30,8 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.probing import fingerprint
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, answers_of, fingerprint, rows_of
 
 MOST_KINDS = 4
 SHARP = 5  # calls, of each kind, for the first run of a variant
@@ -152,7 +151,7 @@ def _like_results(
     if not probes:
         return None
     calls = tuple(index.calls(own)[place] for own, place in probes)
-    rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
+    rows = yield from answers_of(runner, [item.name for item in made], calls)
     for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
         profile = yield from observed(library.references[place])
         found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)

@@ -1,6 +1,6 @@
 """Run calls in the sandbox, in two simulated environments ("worlds").
 
-Results that differ between the worlds depend on more than the arguments.
+Results that differ between the worlds depend on more than the arguments. Probes match functions by their results.
 """
 
 from __future__ import annotations
@@ -12,13 +12,24 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import sample_files
+from codeguard.behavior.matching.fingerprints import (
+    MOST_KINDS,
+    Calls,
+    FingerprintIndex,
+    Kinds,
+    answer_of,
+    shortened,
+)
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable, bound_names
-from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.examples import Example, written
+from codeguard.models import parts_digest
+from codeguard.sandbox.decoding import MalformedError
+from codeguard.sandbox.jobs import from_values, to_values
 from codeguard.sandbox.model import (
     Call,
     CallResult,
@@ -78,6 +89,10 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
 
 T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
+Answers = list[str | None]
+Fingerprint = Mapping[Kinds, Answers]
+Answered = dict[str, list[Answers]]
+"""The answers of functions to probes, by a digest of everything they depend on."""
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
 LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
@@ -149,6 +164,69 @@ def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
         return answer
 
     return _relayed(steps, charged)
+
+
+LASTING = frozenset(Status) - {Status.NO_SIGNAL, Status.UNSUPPORTED, Status.MALFORMED}
+
+
+@dataclass
+class RunMemory:
+    """The results of runs in the sandbox, by digests of everything that they depend on, so that none is made twice.
+
+    `basis` is the digest of what all runs depend on. `known` are results of earlier times in the form in which they are
+    kept, `used` those among them that were needed since, and the new ones. It is not `lasting` once a busy machine or
+    an interruption may have ended a run.
+    """
+
+    basis: str = ""
+    known: Mapping[str, Any] = field(default_factory=dict)
+    used: dict[str, Any] = field(default_factory=dict)
+    lasting: bool = True
+
+    def recalled(self, steps: Steps[T]) -> Steps[T]:
+        """Run steps, except for jobs of which the result is known."""
+
+        def run(jobs: tuple[Job, ...]) -> Steps[tuple[JobResult, ...]]:
+            keys = [self._key(job) for job in jobs]
+            found = [self._known(key, job) for key, job in zip(keys, jobs, strict=True)]
+            missing = [job for job, result in zip(jobs, found, strict=True) if result is None]
+            made = iter((yield type(jobs)(missing)) if missing else ())
+            results: list[JobResult] = []
+            for key, job, known in zip(keys, jobs, found, strict=True):
+                results.append(result := next(made) if known is None else known)
+                if _holds(result, job.limits):
+                    self.used[key] = to_values(result)
+                else:
+                    self.lasting = False
+            return tuple(results)
+
+        return _relayed(steps, run)
+
+    def _known(self, key: str, job: Job) -> JobResult | None:
+        kept = self.used.get(key) or self.known.get(key)
+        try:
+            found = None if kept is None else from_values(job, kept)
+        except MalformedError:  # of a worker that was not itself
+            return None
+        return found if found is not None and _holds(found, job.limits) else None
+
+    def _key(self, job: Job) -> str:
+        table = job.importing
+        served = [] if table is None else [(name, table.keys[name].hex()) for name in sorted(table.modules)]
+        packages = (
+            [] if table is None else sorted(name for name, item in table.modules.items() if item.is_package)
+        )
+        limits = job.limits.memory_bytes, job.limits.frame_bytes
+        around = job.tier, job.trace, limits, job.world.hash_seed, table and table.name, served, packages
+        calls = [(call.setup, call.target, call.args, call.kwargs) for call in job.calls]
+        return parts_digest(self.basis, job.source, *map(written, (around, *calls)))
+
+
+def _holds(result: JobResult, limits: Limits) -> bool:
+    """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
+    if result.status is Status.TIMEOUT:
+        return result.spent_s >= _ALL * limits.cpu_s
+    return result.status in LASTING and result.spent_s <= min(limits.cpu_s, limits.wall_s)
 
 
 class Runs(Protocol):
@@ -284,6 +362,66 @@ class CallRunner:
 def rows_of(result: JobResult, calls: int) -> list[tuple[CallResult, ...]]:
     """Return the results of several functions that were called with the same calls, a row for each."""
     return [result.calls[start : start + calls] for start in range(0, len(result.calls), calls)]
+
+
+def answers_of(runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
+    """Return the answers of several functions of one source to the same calls, None where there is none."""
+    (result,) = yield from runner.run(
+        Batch(tuple(Call(target, args) for target in targets for args in calls))
+    )
+    rows = rows_of(result, len(calls))
+    found = [[answer_of(*pair) for pair in zip(row, calls, strict=True)] for row in rows]
+    return [[None if text is None else shortened(text) for text in row] for row in found]
+
+
+def own_answers(runner: CallRunner, calls: Calls) -> Steps[Answers]:
+    """Return the answers of a runner's function itself."""
+    (row,) = yield from answers_of(runner, [runner.runnable.target], calls)
+    return row
+
+
+def fingerprint(
+    ask: Callable[[Calls], Steps[Answers]],
+    index: FingerprintIndex,
+    trials: Mapping[Kinds, Calls],
+    sure: bool = False,
+) -> Steps[Fingerprint]:
+    """Return a function's answers to the calls of the kinds that it accepts.
+
+    With `sure`, `trials` has the function's own kinds of arguments, so all of them are used.
+    """
+    taken = list(trials)
+    if taken and not sure:
+        tried = iter((yield from ask(tuple(call for calls in trials.values() for call in calls))))
+        taken = index.informative_kinds(
+            {kinds: [next(tried) for _ in calls] for kinds, calls in trials.items()}
+        )
+    taken = taken[:MOST_KINDS]
+    if not taken:
+        return {}
+    given = iter((yield from ask(tuple(call for kinds in taken for call in index.calls(kinds)))))
+    return {kinds: [next(given) for _ in index.calls(kinds)] for kinds in taken}
+
+
+def fingerprint_rows(key: str, found: Fingerprint) -> list[Answers]:
+    """Return a fingerprint as rows: the function's key, then each kind of arguments and the answers to its calls."""
+    rows: list[Answers] = [[key]]
+    for kinds, answers in found.items():
+        rows.append(list(kinds))
+        rows.append(answers)
+    return rows
+
+
+def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) -> Fingerprint | None:
+    """Inverse of `fingerprint_rows`; None if they are not of the calls of this index, or there are none."""
+    if rows is None:
+        return None
+    try:
+        found = {tuple(map(str, rows[at])): rows[at + 1] for at in range(1, len(rows), 2)}
+        fits = all(len(answers) == len(index.calls(kinds)) for kinds, answers in found.items())
+    except LookupError:
+        return None
+    return found if fits else None
 
 
 def _lacks_something(result: JobResult) -> bool:
