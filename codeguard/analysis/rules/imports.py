@@ -121,21 +121,32 @@ def _script_imports(reading: Reading) -> Iterator[Imported]:
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    seen: set[str] = set()
     apart = reading.unread.apart
+    first: dict[str, Imported] = {}
     for imported in imports_of(reading):
-        if imported.package not in seen:
-            seen.add(imported.package)
-            yield from apart("the rules about packages", _package, reading, imported)
+        first.setdefault(imported.package, imported)
+    for imported in first.values():
+        yield from apart("the rules about packages", _package, reading, imported, first)
     yield from apart("the rules about instructions", _instructions, reading)
     if reading.tree is not None and "install" in reading.text:
         yield from apart("runtime-install", _runtime_installs, reading)
 
 
-def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
+def _package(reading: Reading, imported: Imported, beside: Iterable[str]) -> Iterator[Match]:
     name, script = imported.package, reading.language in SCRIPTS
+    if (script and name in _KNOWN["node"]) or is_known(name, npm=script):
+        return
     alike = npm_lookalike(name) if script else python_lookalike(name)
-    if alike is None or (script and name in _KNOWN["node"]):
+    # An imitation is recommended: hardly anyone takes it of their own accord. Who adds to a package imports both.
+    held = _held(normalised(name), _known_names(npm=script)) | ({alike.known} if alike else set())
+    replaced = _replaced(reading, name, held - set(map(normalised, beside)))
+    if replaced:
+        reason = (
+            f"{name} has the name of {min(replaced)} and more, and a text recommends one beside the other"
+        )
+        yield Match("lookalike", imported.start, imported.end, reason, measurements={IMPORTED: name})
+        return
+    if alike is None:
         return
     # Projects have such names by chance; hardly one adds `safe` or `official` to that of another.
     named: dict[str, str | bool] = {IMPORTED: name, LESS_SURE: alike.near}
@@ -144,6 +155,21 @@ def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
     if imported.guarded or not alike.slip or (not alike.near and name[-1:].isdigit()):
         graded = Severity.LOW
     yield Match("lookalike", imported.start, imported.end, alike.reason, graded, measurements=named)
+
+
+_SENTENCE = lazy(r"(?<=[.!?])\s|[\u3002\uff01\uff1f]")
+_WORD = lazy(r"[a-z0-9]\w*(?:[.-]\w+)*", re.ASCII | re.IGNORECASE)
+
+
+def _replaced(reading: Reading, name: str, known: frozenset[str]) -> set[str]:
+    """Return which of some well-known packages a sentence of the file names beside another one."""
+    own, found = normalised(name), set[str]()
+    for segment in reading.segments if known else ():
+        if segment.kind is not SegmentKind.IDENTIFIER and name in segment.text:
+            for sentence in _SENTENCE.split(segment.text):
+                words = set(map(normalised, _WORD.findall(sentence)))
+                found |= known & words if own in words else set()
+    return found
 
 
 def _instructions(reading: Reading) -> Iterator[Match]:
@@ -274,15 +300,21 @@ class Lookalike:
         return f"{self.name} looks like {self.known}: {self.how}"
 
 
+def is_known(name: str, *, npm: bool) -> bool:
+    """Return whether a package is well known or a module of the standard library; scoped ones imitate none."""
+    if npm:
+        return name in _KNOWN["npm"] or name.startswith("@")
+    return normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
+
+
 def python_lookalike(name: str) -> Lookalike | None:
     """Return what a Python package's name imitates; None if it is well known or dissimilar."""
-    known = normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
-    return None if known else _lookalike(name, _known_names(npm=False))
+    return None if is_known(name, npm=False) else _lookalike(name, _known_names(npm=False))
 
 
 def npm_lookalike(name: str) -> Lookalike | None:
     """Return what an npm package's name imitates; scoped names (`@org/name`) imitate none."""
-    return None if name in _KNOWN["npm"] or name.startswith("@") else _lookalike(name, _known_names(npm=True))
+    return None if is_known(name, npm=True) else _lookalike(name, _known_names(npm=True))
 
 
 class _Names:
@@ -325,6 +357,13 @@ def _lookalike(name: str, known: _Names) -> Lookalike | None:
     if near is not None:
         return Lookalike(name, *near, near=True, slip=near[1] not in _WEAK or _is_slip(plain, near[0]))
     return None if far is None else Lookalike(name, *far, near=False)
+
+
+def _held(plain: str, known: _Names) -> frozenset[str]:
+    """Return the well-known names that a name consists of in part."""
+    words = plain.split("-") if len(plain) <= MAX_NAME else []
+    spans = ("-".join(words[start:end]) for end in range(len(words) + 1) for start in range(end))
+    return known.names.intersection(spans) - _KNOWN["ordinary"]
 
 
 def _near(name: str, plain: str, known: _Names) -> Iterator[tuple[str, str]]:
