@@ -205,13 +205,20 @@ WHAT_TO_DO = (
     ],
 )  # fmt: skip
 def test_github_annotations(changes: dict[str, Any], line: str) -> None:
-    assert github_annotations(AuditReport((finding(**changes),))) == line
+    shown = github_annotations(AuditView(AuditReport((finding(**changes),)), Severity.MEDIUM, "L2"))
+    assert shown.splitlines()[:-1] == [line]
+    fails = "1 finding" if "::notice" not in line else "0 findings"
+    assert shown.splitlines()[-1].startswith(f"codeguard: {fails} to fix, 0 notes for review; ")
 
 
 def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None:
-    assert github_annotations(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
-    lines = github_annotations(REPORTS["hostile"]).splitlines()
-    assert len(lines) == 1 + len(REPORTS["hostile"].warnings)
+    shown = [
+        github_annotations(AuditView(REPORTS[name], Severity.MEDIUM, "L2"))
+        for name in ("every standing and severity", "hostile")
+    ]
+    assert shown[0].count("::") == 2 * len(Severity)
+    lines = shown[1].splitlines()
+    assert len(lines) == 2 + len(REPORTS["hostile"].warnings)
     assert all(line.isprintable() for line in lines)
 
 

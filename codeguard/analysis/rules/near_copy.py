@@ -272,17 +272,15 @@ def _judged(
 ) -> tuple[str, bool]:
     """Return what a change is, and whether it takes a check or a protection away."""
     leaving = [Counter(word for word in _words(side) if word in LEAVING) for side in (gone, come)]
-    if leaving[0] - leaving[1]:
-        return "removed check", True
-    weak = sorted(WEAK.intersection(new) - set(lost))
-    if weak:
-        return f"weakened to {weak[0]}", True
     before, after = _keywords(gone), _keywords(come)
     valued = (name for name in before if before[name] != after.get(name))
+    weak = sorted(WEAK.intersection(new) - set(lost))
     touched = sorted(PROTECTING.intersection((*lost, *new, *valued)))
-    if touched and gone:
-        return f"changed protection ({touched[0]})", True
-    return "changed code" if gone and come else "removed statement" if gone else "added statement", False
+    taken = ["removed check"] if leaving[0] - leaving[1] else []
+    taken += [f"weakened to {weak[0]}"] if weak else []
+    taken += [f"changed protection ({touched[0]})"] if touched and gone else []
+    plain = "changed code" if gone and come else "removed statement" if gone else "added statement"
+    return " and ".join(taken) or plain, bool(taken)
 
 
 def _only_quiet(gone: Sequence[Statement], come: Sequence[Statement]) -> bool:

@@ -267,7 +267,9 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
         name = reading.names.called(call)
         kind = effect_of_name(name)
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
-            severity = Severity.MEDIUM if kind == PROCESS else None
+            # A build starts compilers, which run nothing that they are given.
+            mild = Severity.LOW if _starts_another(call) else Severity.MEDIUM
+            severity = mild if kind == PROCESS else None
             reason = f"{name} while a package is installed"
             yield Match("install-hook", *reading.place(call), reason, severity)
             return

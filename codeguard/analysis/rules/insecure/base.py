@@ -19,7 +19,7 @@ from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode, defaults_of
+from codeguard.syntax.scopes import FunctionNode
 
 if TYPE_CHECKING:
     from codeguard.analysis.rules.insecure.flows import FlowRow
@@ -107,16 +107,9 @@ class View:
     def value(self, node: ast.expr | None, default: object = None) -> object:
         """Return the value of a constant expression, or that a parameter has where a caller names none."""
         found = self.names.constant(node, ...)
-        if found is ... and isinstance(node, ast.Name):
-            found = self.names.constant(self._omitted(node), ...)
+        if found is ... and node is not None:
+            found = self.names.constant(self.names.omitted(node), ...)
         return default if found is ... else found
-
-    def _omitted(self, node: ast.Name) -> ast.expr:
-        """Return the default of the parameter that a name stands for; the name itself if it stands for none."""
-        function = self.names.function_of(node)
-        if function is None or self.names.values_of(node):
-            return node
-        return defaults_of(function.args).get(node.id, node)
 
     def behind(self, node: ast.expr, depth: int = 3) -> Iterator[ast.AST]:
         """Yield the nodes of an expression and of what it is made of, at most `_MOST_BEHIND`.
