@@ -133,13 +133,15 @@ def _annotation(item: Finding, rule: Rule | None) -> str:
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     lines = [item.reason, rule.advice if rule is not None else ""]
     lines.append(
-        f"{_grade(item)}; codeguard explain {item.rule}" + f"; digest {item.digest}" * bool(item.digest)
+        "{} severity, {} confidence; codeguard explain ".format(*_grades(item))
+        + item.rule
+        + f"; digest {item.digest}" * bool(item.digest)
     )
     return f"::{command} {listed}::{_message(chr(10).join(filter(None, lines)))}"
 
 
-def _grade(item: Finding) -> str:
-    return f"{item.severity.name.lower()} severity, {item.confidence.name.lower()} confidence"
+def _grades(item: Finding) -> tuple[str, str]:
+    return item.severity.name.lower(), item.confidence.name.lower()
 
 
 def _message(text: str) -> str:
@@ -161,8 +163,8 @@ def job_summary(view: AuditView) -> FinishedPage:
     review = [item for item in report.open if item.for_review]
     lines = [f"## {_headline(view)}", "", f"{'; '.join(map(_cell, _examined(view)))}."]
     lines += [f"\n**{_cell(line)}**" for line in report.warnings]
-    rows = [[_grade(item), item.rule, _place(item), item.reason] for item in failing]
-    lines += _table("", ("how grave, how sure", "rule", "place", "what"), rows)
+    rows = [[*_grades(item), item.rule, _place(item), item.reason] for item in failing]
+    lines += _table("", ("severity", "confidence", "rule", "place", "what"), rows)
     advice = {named.id: named.rule.advice for named in all_rules()} if failing else {}
     rows = [[rule, advice.get(rule, "")] for rule in dict.fromkeys(item.rule for item in failing)]
     lines += _table("How to fix it", ("rule", "`codeguard explain RULE` says more"), rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,16 @@ class Rule:
         return self.remediation or " ".join(self.explanation.split())
 
 
+@cache
+def stored(place: Path) -> Mapping[str, Any]:
+    """Return the tables of a TOML file of ours, read once for all who look for another part of it.
+
+    Raises:
+        OSError, ValueError: the file is missing or no TOML.
+    """
+    return tomllib.loads(place.read_text(encoding="utf-8"))
+
+
 def rules_of(module: str) -> Mapping[str, Rule]:
     """Return the rules in the TOML file next to a module, by id, in the order of the file.
 
@@ -59,8 +70,7 @@ def rules_of(module: str) -> Mapping[str, Rule]:
     """
     place = Path(module)
     place = place.with_name("rules.toml") if place.stem == "__init__" else place.with_suffix(".toml")
-    tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    return {id_: rule_of(id_, table) for id_, table in tables.items()}
+    return {id_: rule_of(id_, table) for id_, table in stored(place).items()}
 
 
 def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:

@@ -7,11 +7,11 @@ that only reads, `ignore_case`, and `says`, the description.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from codeguard.analysis.rules.base import stored
 from codeguard.corpus.patterns import lazy
 
 _END = r"(?=$|[\s;|&\"'`)])"
@@ -26,8 +26,7 @@ _Row = tuple[str, str, re.Pattern[str]]
 
 def _rows(kind: str) -> Iterator[_Row]:
     """Yield rule, description and pattern of the rows of a kind in the tables of the rules."""
-    tables = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
-    for rule, table in tables.items():
+    for rule, table in stored(Path(__file__).with_name("rules.toml")).items():
         for row in table.get(kind, ()):
             found = "|".join(row["find"]).replace("<end>", _END).replace("<reader>", _READER)
             yield rule, row["says"], lazy(found, re.IGNORECASE if row.get("ignore_case") else 0)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.base import Match, Rule, stored
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.engine import Flow
@@ -29,9 +28,7 @@ _MOST_BEHIND = 40  # expressions that another is made of
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-_ALTERNATIVES: dict[str, list[str]] = tomllib.loads(
-    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
-)
+_ALTERNATIVES: Mapping[str, list[str]] = stored(Path(__file__).with_name("words.toml"))
 
 
 def vocabulary(name: str) -> re.Pattern[str]:
