@@ -28,6 +28,7 @@ from codeguard.analysis.rules.base import (
 from codeguard.corpus.confusables import skeleton
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.effects import RUNNING_COMMANDS
 from codeguard.models import Confidence, Severity
 
 
@@ -49,12 +50,6 @@ PYTHON_PACKAGES = frozenset(map(normalised, _KNOWN["pypi"] | _KNOWN["imports"]))
 
 _INSTALLERS = frozenset(
     {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
-)
-_RUNNERS = frozenset(
-    """
-    os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
-    subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell
-    """.split()  # noqa: SIM905 - words read better as words
 )
 _TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
 
@@ -195,7 +190,7 @@ def _instructions(reading: Reading) -> Iterator[Match]:
 def _runtime_installs(reading: Reading) -> Iterator[Match]:
     for node in reading.nodes_of(ast.Call):
         called = reading.names.called(node)
-        if not node.args or called not in _RUNNERS | _INSTALLERS:
+        if not node.args or called not in RUNNING_COMMANDS | _INSTALLERS:
             continue
         given = node.args[0]
         parts = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
@@ -228,16 +223,7 @@ _UNVERIFIED = lazy(
 )
 _WITH_VALUE = ("-i", "-f", "-r", "--index-url", "--extra-index-url", "--trusted-host", "--registry")
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-# Words after a package's name where prose continues.
-_FOLLOWING = "for to with and or in if on from before first then when as so that is will"
-_GOES_ON = frozenset(_FOLLOWING.split())
-# Words after the command in sentences about it: "pip install fails", "the pip install step".
-_SPEAKING = """
-fail fails failed failing failure run runs ran running work works worked working step steps command commands process
-succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
-will would does did is was has had this that these those it them your our their the a an again once also and or but not
-"""
-_SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
+_GOES_ON, _SPOKEN_OF = _KNOWN["going_on"], _KNOWN["speaking"] | _KNOWN["going_on"]
 
 
 def _source(rest: str) -> str:
