@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.analysis.observations import DISCOVERY
-from codeguard.analysis.rules.base import stored
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import file_finding, own_finding
@@ -25,6 +24,7 @@ from codeguard.corpus.decoding import (
     PROGRAM,
     SCRIPT,
 )
+from codeguard.corpus.patterns import stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.models import Skipped
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis import Reading
+from codeguard.corpus.patterns import stored
 from codeguard.models import Confidence, Severity, SourceFile
 
 if TYPE_CHECKING:
@@ -47,16 +46,6 @@ class Rule:
     def advice(self) -> str:
         """What to do about a finding, in one line."""
         return self.remediation or " ".join(self.explanation.split())
-
-
-@cache
-def stored(place: Path) -> Mapping[str, Any]:
-    """Return the tables of a TOML file of ours, read once for all who look for another part of it.
-
-    Raises:
-        OSError, ValueError: the file is missing or no TOML.
-    """
-    return tomllib.loads(place.read_text(encoding="utf-8"))
 
 
 def rules_of(module: str) -> Mapping[str, Rule]:

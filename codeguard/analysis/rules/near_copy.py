@@ -17,10 +17,10 @@ from pathlib import Path
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import ITSELF, MAX_STATEMENTS, Statement, is_variable, statements
-from codeguard.analysis.rules.base import DetectorContext, Match, signal_of, stored
+from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.corpus import syntax
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.models import Chunk, ChunkKind
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})

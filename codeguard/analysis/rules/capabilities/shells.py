@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from codeguard.analysis.rules.base import stored
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 
 _WRITTEN = stored(Path(__file__).with_suffix(".toml"))
 

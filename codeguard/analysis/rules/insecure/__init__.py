@@ -10,10 +10,11 @@ from pathlib import Path
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.test_files import marked
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rule_of, stored
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rule_of
 from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.flows import FlowIndex, FlowRow
 from codeguard.analysis.rules.insecure.rows import Row, RowIndex
+from codeguard.corpus.patterns import stored
 from codeguard.workers.deadline import DeadlineError
 
 

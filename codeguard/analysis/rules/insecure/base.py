@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Match, Rule, stored
-from codeguard.corpus.patterns import lazy
+from codeguard.analysis.rules.base import Match, Rule
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
