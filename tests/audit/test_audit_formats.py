@@ -296,7 +296,7 @@ def test_a_run_is_written_in_several_formats(project: Path) -> None:
     assert (done.returncode, done.stdout.startswith("::warning file=m.py")) == (1, True)
     jsonschema.validate(json.loads((project / "s.json").read_text()), SCHEMA)
     assert (
-        "| medium severity&#44; high confidence | audit&#46;inline&#45;ignore | m&#46;py&#58;2 &#40;half&#41; |"
+        "| medium | high | audit&#46;inline&#45;ignore | m&#46;py&#58;2 &#40;half&#41; |"
         in (project / "s.md").read_text()
     )
     for wrong in ("sarif", "nothing=x", "=x"):
