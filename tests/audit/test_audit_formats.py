@@ -205,19 +205,17 @@ WHAT_TO_DO = (
     ],
 )  # fmt: skip
 def test_github_annotations(changes: dict[str, Any], line: str) -> None:
-    shown = github_annotations(AuditView(AuditReport((finding(**changes),)), Severity.MEDIUM, "L2"))
-    assert shown.splitlines()[:-1] == [line]
-    fails = "1 finding" if "::notice" not in line else "0 findings"
-    assert shown.splitlines()[-1].startswith(f"codeguard: {fails} to fix, 0 notes for review; ")
+    *shown, said = annotated(AuditReport((finding(**changes),))).splitlines()
+    assert (shown, said.startswith("codeguard: 1 finding to fix")) == ([line], "::notice" not in line)
+
+
+def annotated(report: AuditReport) -> str:
+    return str(github_annotations(AuditView(report, Severity.MEDIUM, "L2")))
 
 
 def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None:
-    shown = [
-        github_annotations(AuditView(REPORTS[name], Severity.MEDIUM, "L2"))
-        for name in ("every standing and severity", "hostile")
-    ]
-    assert shown[0].count("::") == 2 * len(Severity)
-    lines = shown[1].splitlines()
+    assert annotated(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
+    lines = annotated(REPORTS["hostile"]).splitlines()
     assert len(lines) == 2 + len(REPORTS["hostile"].warnings)
     assert all(line.isprintable() for line in lines)
 
