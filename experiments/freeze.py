@@ -122,7 +122,7 @@ def _published(writer: SetWriter, data: Path) -> None:
 
 def _skills(writer: SetWriter, data: Path) -> None:
     for row in _lines(data / "skills_dev/files.jsonl"):
-        honest = any(word in row["path"].partition("/")[0] for word in ("clean", "safe"))
+        honest = any(word in row["path"].rpartition("/")[0] for word in ("clean", "safe"))
         writer.add(row["path"], row["text"], "good" if honest else "bad")
 
 

@@ -288,13 +288,13 @@ class _Audit:
         assert change is not None
         names = change.names_below(paths)
         self._own = change.own(names)
+        many = f"{len(names)} files are" if len(names) != 1 else "1 file is"
+        said = f"{many} trusted, as before the change (in {change.base[:12]})"
         if all(source.name in self._own for source in self._side.sources):
-            many = f"{len(names)} files are" if len(names) != 1 else "1 file is"
-            said = f"{many} trusted, as before the change (in {change.base[:12]})"
             return TrustedBase(change.root, said=said)
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="codeguard-before-")))
         change.write_before(names, folder)
-        return replace(of_paths([folder], self._settings, folder), root=change.root)
+        return replace(of_paths([folder], self._settings, folder), root=change.root, said=said)
 
     @cached_property
     def _executor(self) -> Executor:

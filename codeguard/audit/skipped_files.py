@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
@@ -23,6 +24,7 @@ from codeguard.corpus.decoding import (
     PROGRAM,
     SCRIPT,
 )
+from codeguard.corpus.patterns import stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.models import Skipped
 
@@ -33,21 +35,10 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("link", re.compile(r"link that (?:leads (?:out of|into)|gives)")),
 )
 _UNSEEN = re.compile(r"too large|binary|cannot be read|not a regular file")
-# Sources that the chunker has no language for, pages and settings that programs act on, and what assistants are given.
-_ALSO_READ = frozenset(
-    """
-    ipynb pth pyx pxd pxi zsh ksh fish csh bat cmd ps1 psm1 psd1 vbs wsf command run pl pm lua r jl tcl awk mk cmake
-    gradle groovy kts kt scala swift sql html htm xhtml toml cfg ini yaml yml md mdc markdown rst
-    """.split()  # noqa: SIM905 - words read better as words
+_NAMES = stored(Path(__file__).with_suffix(".toml"))
+_ALSO_READ, _BUILD_FILES, _TABLES, _MEDIA = (
+    frozenset(_NAMES[kind].split()) for kind in ("also_read", "build_files", "tables", "media")
 )
-_BUILD_FILES = frozenset(
-    """
-    makefile gnumakefile dockerfile containerfile justfile jenkinsfile vagrantfile procfile pipfile rakefile gemfile
-    sconstruct sconscript wscript cmakelists.txt requirements.txt package.json tsconfig.json composer.json
-    .envrc .profile .bashrc .bash_profile .zshrc .npmrc .gitattributes .gitmodules
-    """.split()  # noqa: SIM905
-)
-_TABLES = frozenset("csv tsv json jsonl ndjson xml svg log txt dat bin db sqlite sqlite3".split())  # noqa: SIM905
 
 
 def reader_of(item: Skipped) -> str:
@@ -98,25 +89,12 @@ def secret_file_findings(
     return found
 
 
-_MEDIA = frozenset(
-    """
-    png gif jpg jpeg bmp ico cur tif tiff webp avif heic woff woff2 ttf otf ttc eot svgz mp3 wav ogg flac mp4 m4a webm
-    mov avi psd icns pdf mo npy
-    """.split()  # noqa: SIM905 - words read better as words
-)
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
 # The purpose of a file that is too large to read is derived from its name, as by programs that load or open
 # it.
+_OPENED = {"bytecode": BYTECODE, "program": PROGRAM, "archive": ARCHIVE, "office": OFFICE, "objects": OBJECTS}
 _BY_NAME = {
-    suffix: kind
-    for kind, suffixes in {
-        BYTECODE: "pyc pyo",
-        PROGRAM: "so pyd dll dylib exe wasm",
-        ARCHIVE: "zip whl egg jar tar tgz gz bz2 xz zst 7z rar",
-        OFFICE: "doc docx docm xls xlsx xlsm ppt pptx pptm odt ods odp",
-        OBJECTS: "pkl pickle joblib pt pth",
-    }.items()
-    for suffix in suffixes.split()
+    suffix: _OPENED[kind] for kind, suffixes in _NAMES["opened"].items() for suffix in suffixes.split()
 }
 _CACHE = "__pycache__"
 _SHOWN = 4  # names listed per reason

@@ -1,9 +1,12 @@
-"""Regular expressions that are compiled on first use: an audit uses few, and each delays the start."""
+"""Regular expressions that are compiled on first use, since each delays the start, and the tables that hold them."""
 
 from __future__ import annotations
 
 import re
-from typing import AnyStr, cast
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, AnyStr, cast
 
 
 class _Lazy:
@@ -28,3 +31,13 @@ def lazy(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     every one.
     """
     return cast("re.Pattern[AnyStr]", _Lazy(source, flags))
+
+
+@cache
+def stored(place: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file of ours, read once for all who look for a part of it; nobody changes them.
+
+    Raises:
+        OSError, ValueError: the file is missing or no TOML.
+    """
+    return tomllib.loads(place.read_text(encoding="utf-8"))

@@ -386,7 +386,7 @@ class TaintFlow:
 
     def _sent(self, node: ast.Call, what: str) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
-        labels = frozenset({DROPPED} if what == "command" and self._is_dropped(node) else ())
+        labels = frozenset({DROPPED} if what in ("command", "load") and self._is_dropped(node) else ())
         for name, value in [("", item) for item in node.args] + [
             (item.arg, item.value) for item in node.keywords
         ]:

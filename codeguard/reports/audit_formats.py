@@ -48,7 +48,7 @@ def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
     if name == "json":
         return audit_json(view.report, view.fail_on)
     if name == "github":
-        return github_annotations(view.report)
+        return github_annotations(view)
     if name == "summary":
         return job_summary(view)
     shown: str | dict[str, Any] = importlib.import_module(f"codeguard.reports.audit_{name}").render(view)
@@ -104,15 +104,18 @@ def finding_json(item: Finding) -> dict[str, Any]:
     }
 
 
-def github_annotations(report: AuditReport) -> ReportText:
-    """Return a workflow command for each warning and each open finding, which GitHub shows beside the lines.
+def github_annotations(view: AuditView) -> ReportText:
+    """Return a workflow command for each warning and each open finding, which GitHub shows beside the lines, and a line
+    for the log that says what there was to find, and in what.
 
     Escaping follows the workflow commands of actions/toolkit: in a message `%`, CR and LF are percent-encoded, in a
     property `:` and `,` as well.
     """
+    report = view.report
     warnings = [f"::warning title=codeguard::{_message(line)}" for line in report.warnings]
     known = {named.id: named.rule for named in all_rules()} if report.open else {}
     lines = [*warnings, *(_annotation(item, known.get(item.rule)) for item in report.open)]
+    lines.append(f"{_headline(view)}; {'; '.join(map(escaped, _examined(view)))}")
     return ReportText("\n".join(lines), (item.digest for item in report.open))
 
 
@@ -130,13 +133,15 @@ def _annotation(item: Finding, rule: Rule | None) -> str:
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     lines = [item.reason, rule.advice if rule is not None else ""]
     lines.append(
-        f"{_grade(item)}; codeguard explain {item.rule}" + f"; digest {item.digest}" * bool(item.digest)
+        "{} severity, {} confidence; codeguard explain ".format(*_grades(item))
+        + item.rule
+        + f"; digest {item.digest}" * bool(item.digest)
     )
     return f"::{command} {listed}::{_message(chr(10).join(filter(None, lines)))}"
 
 
-def _grade(item: Finding) -> str:
-    return f"{item.severity.name.lower()} severity, {item.confidence.name.lower()} confidence"
+def _grades(item: Finding) -> tuple[str, str]:
+    return item.severity.name.lower(), item.confidence.name.lower()
 
 
 def _message(text: str) -> str:
@@ -156,15 +161,10 @@ def job_summary(view: AuditView) -> FinishedPage:
     report = view.report
     failing = sorted(report.failing(view.fail_on), key=lambda item: -item.severity)
     review = [item for item in report.open if item.for_review]
-    lines = [
-        f"## codeguard: {counted(len(failing), 'finding')} to fix, {counted(len(review), 'note')} for review",
-        "",
-        f"{_cell(level_line(report.sandbox_level, view.required_level))}; {_cell(report.trust)}; "
-        f"{counted(report.files, 'file')}, {counted(report.lines, 'line')}.",
-    ]
+    lines = [f"## {_headline(view)}", "", f"{'; '.join(map(_cell, _examined(view)))}."]
     lines += [f"\n**{_cell(line)}**" for line in report.warnings]
-    rows = [[_grade(item), item.rule, _place(item), item.reason] for item in failing]
-    lines += _table("", ("how grave, how sure", "rule", "place", "what"), rows)
+    rows = [[*_grades(item), item.rule, _place(item), item.reason] for item in failing]
+    lines += _table("", ("severity", "confidence", "rule", "place", "what"), rows)
     advice = {named.id: named.rule.advice for named in all_rules()} if failing else {}
     rows = [[rule, advice.get(rule, "")] for rule in dict.fromkeys(item.rule for item in failing)]
     lines += _table("How to fix it", ("rule", "`codeguard explain RULE` says more"), rows)
@@ -181,6 +181,20 @@ def job_summary(view: AuditView) -> FinishedPage:
     rows = [[_place(item), item.reason] for item in review if item not in compared]
     lines += _table("Other changes of trusted code", ("place", "what"), rows)
     return FinishedPage("\n".join(lines))
+
+
+def _headline(view: AuditView) -> str:
+    failing, review = (
+        view.report.failing(view.fail_on),
+        [item for item in view.report.open if item.for_review],
+    )
+    return f"codeguard: {counted(len(failing), 'finding')} to fix, {counted(len(review), 'note')} for review"
+
+
+def _examined(view: AuditView) -> tuple[str, ...]:
+    report = view.report
+    size = f"{counted(report.files, 'file')}, {counted(report.lines, 'line')}"
+    return level_line(report.sandbox_level, view.required_level), report.trust, size
 
 
 def _place(item: Finding) -> str:

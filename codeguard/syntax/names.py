@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from codeguard.syntax.constants import Folder, LiteralTexts, UnknownValueError
-from codeguard.syntax.scopes import FUNCTIONS, Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.syntax.scopes import FUNCTIONS, Binding, BindingKind, FunctionNode, Scope, Scopes, defaults_of
 from codeguard.syntax.unread import Unread
 
 DEEPEST = 40
@@ -133,6 +133,16 @@ class Names:
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function in which a node is evaluated."""
         return self._around(node, FUNCTIONS)  # type: ignore[return-value]
+
+    def omitted(self, node: ast.expr) -> ast.expr:
+        """Return the default of the parameter that a name stands for; the node itself if it stands for none."""
+        if (
+            not isinstance(node, ast.Name)
+            or (function := self.function_of(node)) is None
+            or self.values_of(node)
+        ):
+            return node
+        return defaults_of(function.args).get(node.id, node)
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the innermost class around a node."""
@@ -326,7 +336,7 @@ class Names:
     def _result(self, function: str, node: ast.Call, depth: int) -> Iterable[str]:
         first = node.args[0] if node.args else None
         if function == "getattr" and len(node.args) >= 2 and first is not None:
-            attribute = self.text(node.args[1])
+            attribute = self.text(self.omitted(node.args[1]))
             if attribute is None:
                 return ("getattr()",)
             return self._members(first, attribute, depth)

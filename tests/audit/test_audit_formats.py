@@ -205,13 +205,18 @@ WHAT_TO_DO = (
     ],
 )  # fmt: skip
 def test_github_annotations(changes: dict[str, Any], line: str) -> None:
-    assert github_annotations(AuditReport((finding(**changes),))) == line
+    *shown, said = annotated(AuditReport((finding(**changes),))).splitlines()
+    assert (shown, said.startswith("codeguard: 1 finding to fix")) == ([line], "::notice" not in line)
+
+
+def annotated(report: AuditReport) -> str:
+    return str(github_annotations(AuditView(report, Severity.MEDIUM, "L2")))
 
 
 def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None:
-    assert github_annotations(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
-    lines = github_annotations(REPORTS["hostile"]).splitlines()
-    assert len(lines) == 1 + len(REPORTS["hostile"].warnings)
+    assert annotated(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
+    lines = annotated(REPORTS["hostile"]).splitlines()
+    assert len(lines) == 2 + len(REPORTS["hostile"].warnings)
     assert all(line.isprintable() for line in lines)
 
 
@@ -289,7 +294,7 @@ def test_a_run_is_written_in_several_formats(project: Path) -> None:
     assert (done.returncode, done.stdout.startswith("::warning file=m.py")) == (1, True)
     jsonschema.validate(json.loads((project / "s.json").read_text()), SCHEMA)
     assert (
-        "| medium severity&#44; high confidence | audit&#46;inline&#45;ignore | m&#46;py&#58;2 &#40;half&#41; |"
+        "| medium | high | audit&#46;inline&#45;ignore | m&#46;py&#58;2 &#40;half&#41; |"
         in (project / "s.md").read_text()
     )
     for wrong in ("sarif", "nothing=x", "=x"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis import Reading
+from codeguard.corpus.patterns import stored
 from codeguard.models import Confidence, Severity, SourceFile
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def rules_of(module: str) -> Mapping[str, Rule]:
     """
     place = Path(module)
     place = place.with_name("rules.toml") if place.stem == "__init__" else place.with_suffix(".toml")
-    tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    return {id_: rule_of(id_, table) for id_, table in tables.items()}
+    return {id_: rule_of(id_, table) for id_, table in stored(place).items()}
 
 
 def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:

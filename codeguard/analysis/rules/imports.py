@@ -28,6 +28,7 @@ from codeguard.analysis.rules.base import (
 from codeguard.corpus.confusables import skeleton
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.effects import RUNNING_COMMANDS
 from codeguard.models import Confidence, Severity
 
 
@@ -49,12 +50,6 @@ PYTHON_PACKAGES = frozenset(map(normalised, _KNOWN["pypi"] | _KNOWN["imports"]))
 
 _INSTALLERS = frozenset(
     {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
-)
-_RUNNERS = frozenset(
-    """
-    os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
-    subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell
-    """.split()  # noqa: SIM905 - words read better as words
 )
 _TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
 
@@ -121,21 +116,32 @@ def _script_imports(reading: Reading) -> Iterator[Imported]:
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    seen: set[str] = set()
     apart = reading.unread.apart
+    first: dict[str, Imported] = {}
     for imported in imports_of(reading):
-        if imported.package not in seen:
-            seen.add(imported.package)
-            yield from apart("the rules about packages", _package, reading, imported)
+        first.setdefault(imported.package, imported)
+    for imported in first.values():
+        yield from apart("the rules about packages", _package, reading, imported, first)
     yield from apart("the rules about instructions", _instructions, reading)
     if reading.tree is not None and "install" in reading.text:
         yield from apart("runtime-install", _runtime_installs, reading)
 
 
-def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
+def _package(reading: Reading, imported: Imported, beside: Iterable[str]) -> Iterator[Match]:
     name, script = imported.package, reading.language in SCRIPTS
+    if (script and name in _KNOWN["node"]) or is_known(name, npm=script):
+        return
     alike = npm_lookalike(name) if script else python_lookalike(name)
-    if alike is None or (script and name in _KNOWN["node"]):
+    # An imitation is recommended: hardly anyone takes it of their own accord. Who adds to a package imports both.
+    held = _held(normalised(name), _known_names(npm=script)) | ({alike.known} if alike else set())
+    replaced = _replaced(reading, name, held - set(map(normalised, beside)))
+    if replaced:
+        reason = (
+            f"{name} has the name of {min(replaced)} and more, and a text recommends one beside the other"
+        )
+        yield Match("lookalike", imported.start, imported.end, reason, measurements={IMPORTED: name})
+        return
+    if alike is None:
         return
     # Projects have such names by chance; hardly one adds `safe` or `official` to that of another.
     named: dict[str, str | bool] = {IMPORTED: name, LESS_SURE: alike.near}
@@ -144,6 +150,21 @@ def _package(reading: Reading, imported: Imported) -> Iterator[Match]:
     if imported.guarded or not alike.slip or (not alike.near and name[-1:].isdigit()):
         graded = Severity.LOW
     yield Match("lookalike", imported.start, imported.end, alike.reason, graded, measurements=named)
+
+
+_SENTENCE = lazy(r"(?<=[.!?])\s|[\u3002\uff01\uff1f]")
+_WORD = lazy(r"[a-z0-9]\w*(?:[.-]\w+)*", re.ASCII | re.IGNORECASE)
+
+
+def _replaced(reading: Reading, name: str, known: frozenset[str]) -> set[str]:
+    """Return which of some well-known packages a sentence of the file names beside another one."""
+    own, found = normalised(name), set[str]()
+    for segment in reading.segments if known else ():
+        if segment.kind is not SegmentKind.IDENTIFIER and name in segment.text:
+            for sentence in _SENTENCE.split(segment.text):
+                words = set(map(normalised, _WORD.findall(sentence)))
+                found |= known & words if own in words else set()
+    return found
 
 
 def _instructions(reading: Reading) -> Iterator[Match]:
@@ -169,7 +190,7 @@ def _instructions(reading: Reading) -> Iterator[Match]:
 def _runtime_installs(reading: Reading) -> Iterator[Match]:
     for node in reading.nodes_of(ast.Call):
         called = reading.names.called(node)
-        if not node.args or called not in _RUNNERS | _INSTALLERS:
+        if not node.args or called not in RUNNING_COMMANDS | _INSTALLERS:
             continue
         given = node.args[0]
         parts = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
@@ -202,16 +223,7 @@ _UNVERIFIED = lazy(
 )
 _WITH_VALUE = ("-i", "-f", "-r", "--index-url", "--extra-index-url", "--trusted-host", "--registry")
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-# Words after a package's name where prose continues.
-_FOLLOWING = "for to with and or in if on from before first then when as so that is will"
-_GOES_ON = frozenset(_FOLLOWING.split())
-# Words after the command in sentences about it: "pip install fails", "the pip install step".
-_SPEAKING = """
-fail fails failed failing failure run runs ran running work works worked working step steps command commands process
-succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
-will would does did is was has had this that these those it them your our their the a an again once also and or but not
-"""
-_SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
+_GOES_ON, _SPOKEN_OF = _KNOWN["going_on"], _KNOWN["speaking"] | _KNOWN["going_on"]
 
 
 def _source(rest: str) -> str:
@@ -274,15 +286,21 @@ class Lookalike:
         return f"{self.name} looks like {self.known}: {self.how}"
 
 
+def is_known(name: str, *, npm: bool) -> bool:
+    """Return whether a package is well known or a module of the standard library; scoped ones imitate none."""
+    if npm:
+        return name in _KNOWN["npm"] or name.startswith("@")
+    return normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
+
+
 def python_lookalike(name: str) -> Lookalike | None:
     """Return what a Python package's name imitates; None if it is well known or dissimilar."""
-    known = normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
-    return None if known else _lookalike(name, _known_names(npm=False))
+    return None if is_known(name, npm=False) else _lookalike(name, _known_names(npm=False))
 
 
 def npm_lookalike(name: str) -> Lookalike | None:
     """Return what an npm package's name imitates; scoped names (`@org/name`) imitate none."""
-    return None if name in _KNOWN["npm"] or name.startswith("@") else _lookalike(name, _known_names(npm=True))
+    return None if is_known(name, npm=True) else _lookalike(name, _known_names(npm=True))
 
 
 class _Names:
@@ -325,6 +343,13 @@ def _lookalike(name: str, known: _Names) -> Lookalike | None:
     if near is not None:
         return Lookalike(name, *near, near=True, slip=near[1] not in _WEAK or _is_slip(plain, near[0]))
     return None if far is None else Lookalike(name, *far, near=False)
+
+
+def _held(plain: str, known: _Names) -> frozenset[str]:
+    """Return the well-known names that a name consists of in part."""
+    words = plain.split("-") if len(plain) <= MAX_NAME else []
+    spans = ("-".join(words[start:end]) for end in range(len(words) + 1) for start in range(end))
+    return known.names.intersection(spans) - _KNOWN["ordinary"]
 
 
 def _near(name: str, plain: str, known: _Names) -> Iterator[tuple[str, str]]:

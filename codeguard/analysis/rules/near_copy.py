@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
+from pathlib import Path
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
@@ -26,7 +27,7 @@ from codeguard.analysis.python.statements import (
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.corpus import syntax
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.models import Chunk, ChunkKind
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -38,26 +39,13 @@ LEAST_COMMON_TOKENS = (
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
-_OFF = frozenset({"False", "None", "0", "false", "null"})
 UNNAMED_SHARE = 0.1
 MAX_HUNKS = 8
 MAX_CHANGED_HUNKS = 3
 MAX_RUN = 300  # tokens of a changed range that are compared one by one
-LEAVING = frozenset({"raise", "assert", "throw", "abort", "panic"})
-_PROTECTING = """
-verify check_hostname cert_reqs CERT_REQUIRED ssl_context autoescape safe_load SafeLoader usedforsecurity
-compare_digest hmac secure httponly samesite algorithms escape quote sanitize sanitise validate valid is_valid
-authenticate authorize authorise permission permissions has_permission login_required realpath resolve
-is_relative_to commonpath sha256 sha384 sha512 blake2b scrypt pbkdf2_hmac bcrypt argon2 iterations secrets
-token_bytes token_hex urandom literal_eval timeout O_EXCL O_NOFOLLOW shell follow_symlinks allow_redirects
-trust_env csrf_exempt umask mode nonce iv salt
-"""
-PROTECTING = frozenset(_PROTECTING.split())
-_WEAK = """
-md5 sha1 MD5 SHA1 ECB DES ARC4 RC4 CERT_NONE _create_unverified_context eval exec system popen pickle marshal
-unsafe_load UnsafeLoader 0o777 0o666 0777 0666 random mktemp shell
-"""
-WEAK = frozenset(_WEAK.split())
+LEAVING, PROTECTING, WEAK, _OFF = (
+    frozenset(words.split()) for words in stored(Path(__file__).with_name("protections.toml")).values()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,17 +266,15 @@ def _judged(
 ) -> tuple[str, bool]:
     """Return what a change is, and whether it takes a check or a protection away."""
     leaving = [Counter(word for word in _words(side) if word in LEAVING) for side in (gone, come)]
-    if leaving[0] - leaving[1]:
-        return "removed check", True
-    weak = sorted(WEAK.intersection(new) - set(lost))
-    if weak:
-        return f"weakened to {weak[0]}", True
     before, after = _keywords(gone), _keywords(come)
     valued = (name for name in before if before[name] != after.get(name))
+    weak = sorted(WEAK.intersection(new) - set(lost))
     touched = sorted(PROTECTING.intersection((*lost, *new, *valued)))
-    if touched and gone:
-        return f"changed protection ({touched[0]})", True
-    return "changed code" if gone and come else "removed statement" if gone else "added statement", False
+    taken = ["removed check"] if leaving[0] - leaving[1] else []
+    taken += [f"weakened to {weak[0]}"] if weak else []
+    taken += [f"changed protection ({touched[0]})"] if touched and gone else []
+    plain = "changed code" if gone and come else "removed statement" if gone else "added statement"
+    return " and ".join(taken) or plain, bool(taken)
 
 
 def _only_quiet(gone: Sequence[Statement], come: Sequence[Statement]) -> bool:

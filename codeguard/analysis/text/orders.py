@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.analysis.rules.base import Match
+from codeguard.analysis.text.assistants import WORDING
 from codeguard.analysis.text.segments import Segment
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -48,12 +49,12 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
     pattern in the table `names`. The other keys are as in `Order`.
     """
-    stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     names: dict[str, str] = {}
-    for name, pattern in stored["names"].items():
+    for name, pattern in table["names"].items():
         names[name] = _filled(pattern, names)
     made = []
-    for row in stored["order"]:
+    for row in table["order"]:
         pattern = lazy("|".join(_filled(one, names) for one in row.pop("any")), re.IGNORECASE)
         severity = Severity[row.pop("severity").upper()] if "severity" in row else None
         made.append(Order(**row, pattern=pattern, severity=severity))
@@ -65,25 +66,7 @@ def _filled(pattern: str, names: Mapping[str, str]) -> str:
 
 
 _NAME = re.compile(r"<([A-Z_]+)>")
-_FOREIGN = lazy(
-    r"[\u00c0-\u024f\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff]|\b(?:nicht|benutzer|sende|schicke|utilisateur|envoie|usuario|envía|usuário|utente)\b",
-    re.IGNORECASE,
-)
 _FOREIGN_LEAST = 3  # letters or words; English texts contain foreign names with one or two
-_TAKEN_BACK = lazy(
-    r"\b(?:never|do not|don't|does not|doesn't|must not|mustn't|should not|shouldn't|cannot|can't|not"
-    r"|avoid|refuses? to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
-    r"|warn\w{0,5}|look for|looks for|check(?:s|ing)? for|scan(?:s|ning)? for|such as|for example|e\.g\."
-    r"|attempt\w{0,3}|attacks?|malicious|suspicious|injection|vulnerab\w{0,8}|example|no need to"
-    r"|(?:anything|something|everything|whatever|code|scripts?|changes?|calls?|lines?|commits?) that"
-    r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
-    r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$"
-    # What the authors of a program or the program itself does is no order.
-    r"|(?:^|[-*\u2022] )(?:added|fixed|changed|removed|improved|updated|renamed|deprecated|dropped|introduced)\b"
-    r"[^.!?]{0,60}$|\b(?:functions?|methods?|class(?:es)?|options?|programs?|tools?|commands?) (?:that|which) $"
-    r"|\b(?:we|i)(?: (?:can|could|will|would|may|might|do|just|simply|now|also|then|only)){0,3} $",
-    re.IGNORECASE,
-)
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
@@ -116,7 +99,7 @@ def may_speak(text: str) -> bool:
 
 
 def _in_window(table: Sequence[Order], line: str, paragraph: Segment, said: set[str]) -> Iterator[Match]:
-    foreign = len(list(islice(_FOREIGN.finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
+    foreign = len(list(islice(WORDING["foreign"].finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
     low = line.lower()
     for order in table:
         if order.rule in said or (order.foreign and not foreign):
@@ -127,7 +110,7 @@ def _in_window(table: Sequence[Order], line: str, paragraph: Segment, said: set[
             continue
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
-            taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
+            taken_back = not order.negated and WORDING["taken_back"].search(before) is not None
             if not taken_back and not _quoted(before, line, found.end()):
                 said.add(order.rule)
                 words = found.group()

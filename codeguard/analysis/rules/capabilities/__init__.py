@@ -16,6 +16,7 @@ from codeguard.analysis.python.bindings import is_main_guard
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, SCRIPTS
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
+    pattern,
     script_places,
     shell_places,
     shell_threats,
@@ -32,13 +33,8 @@ from codeguard.syntax.capabilities import NETWORK, PROCESS, effect_of_name
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FUNCTIONS
 
-# Programs that run the file that they are given.
-_RUNNING = lazy(
-    r"(?:^|[\\/])(?:(?:ba|da|z|k|c|fi|)sh|cmd|power_?shell|pwsh|python|pypy|node|deno|bun|perl|ruby|php|java|mono|wine"
-    r"|rundll32|regsvr32|[cw]script|mshta|msiexec|start|open|xdg-open|nohup|setsid|sudo|env|exec|xargs|at|screen|tmux)"
-    r"[\d.]*(?:\.exe)?$|^[./]"
-)
-
+_RUNNING, _REACHING = pattern("<running>"), pattern("<reaching>")
+_ADDRESS, _INSTALLERS = pattern("<address>", re.I), pattern(r"<installers>\S*", re.I)
 _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
@@ -131,29 +127,6 @@ _SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
 _INSTALL_SCRIPT = lazy(
     r"\"(preinstall|install|postinstall|prepare|preprepare|postprepare|prepack"
     r"|preuninstall)\"\s{0,5}:\s{0,5}\"((?:[^\"\\\n]|\\.){1,4000})\""
-)
-_REACHING = lazy(
-    r"\b(?:curl|wget|nc|ncat|powershell|mshta|certutil|nslookup|base64)\b|\bnode\s{1,3}(?:-e|--eval)\b"
-    r"|\bpython3?\s{1,3}-c\b|https?://"
-)
-_ADDRESS = lazy(
-    r"https?://((?!\.\.|\u2026)[^\s\"'`)|>]{1,400})|(?:curl|wget)\b[^"
-    r"|;\n]{0,80}\s((?!-)[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/?[^\s\"'`)|>]{0,300})",
-    re.IGNORECASE,
-)
-# Installers of well-known tools, at their official URLs.
-_INSTALLERS = lazy(
-    r"(?:astral\.sh|sh\.rustup\.rs|static\.rust-lang\.org|get\.docker\.com|install\.python-poetry\.org"
-    r"|bun\.(?:sh|com)|deno\.land|get\.pnpm\.io|fnm\.vercel\.app"
-    r"|(?:deb|rpm)\.nodesource\.com|bootstrap\.pypa\.io|sdk\.cloud\.google\.com|get\.helm\.sh|get\.k3s\.io"
-    r"|tailscale\.com|claude\.ai|cursor\.com|ollama\.(?:com|ai)|starship\.rs"
-    r"|mise\.(?:run|jdx\.dev)|get\.sdkman\.io|pixi\.sh|nixos\.org|install\.determinate\.systems"
-    r"|cli\.github\.com|aka\.ms|dot\.net|get\.volta\.sh|pyenv\.run|fly\.io"
-    r"|foundry\.paradigm\.xyz|release\.(?:anza\.xyz|solana\.com)|sh\.brew\.sh|get\.scoop\.sh"
-    r"|community\.chocolatey\.org|chocolatey\.org|cdn\.jsdelivr\.net|railway\.(?:app|com)"
-    r"|raw\.githubusercontent\.com/(?:Homebrew|nvm-sh|pyenv|ohmyzsh|helm|rbenv|asdf-vm|astral-sh|pypa"
-    r"|junegunn|kubernetes|anthropics|rancher|docker|golangci|trufflesecurity|anchore|aquasecurity)/)\S*",
-    re.IGNORECASE,
 )
 
 
@@ -267,7 +240,9 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
         name = reading.names.called(call)
         kind = effect_of_name(name)
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
-            severity = Severity.MEDIUM if kind == PROCESS else None
+            # A build starts compilers, which run nothing that they are given.
+            mild = Severity.LOW if _starts_another(call) else Severity.MEDIUM
+            severity = mild if kind == PROCESS else None
             reason = f"{name} while a package is installed"
             yield Match("install-hook", *reading.place(call), reason, severity)
             return

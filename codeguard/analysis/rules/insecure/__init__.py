@@ -4,7 +4,6 @@ nodes, and one over its data flow.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, ru
 from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.flows import FlowIndex, FlowRow
 from codeguard.analysis.rules.insecure.rows import Row, RowIndex
+from codeguard.corpus.patterns import stored
 from codeguard.workers.deadline import DeadlineError
 
 
@@ -22,7 +22,7 @@ def load_checks(path: Iterable[str]) -> tuple[Check, ...]:
     """Return the rules in the TOML files of some folders, each with its rows."""
     found: list[Check] = []
     for place in sorted(place for folder in path for place in Path(folder).glob("*.toml")):
-        for id_, table in tomllib.loads(place.read_text("utf-8")).items():
+        for id_, table in stored(place).items():
             if not isinstance(table, dict):
                 continue  # a vocabulary
             flows = enumerate(table.get("flow", ()))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import Match, Rule
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode, defaults_of
+from codeguard.syntax.scopes import FunctionNode
 
 if TYPE_CHECKING:
     from codeguard.analysis.rules.insecure.flows import FlowRow
@@ -29,9 +28,7 @@ _MOST_BEHIND = 40  # expressions that another is made of
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-_ALTERNATIVES: dict[str, list[str]] = tomllib.loads(
-    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
-)
+_ALTERNATIVES: Mapping[str, list[str]] = stored(Path(__file__).with_name("words.toml"))
 
 
 def vocabulary(name: str) -> re.Pattern[str]:
@@ -107,16 +104,9 @@ class View:
     def value(self, node: ast.expr | None, default: object = None) -> object:
         """Return the value of a constant expression, or that a parameter has where a caller names none."""
         found = self.names.constant(node, ...)
-        if found is ... and isinstance(node, ast.Name):
-            found = self.names.constant(self._omitted(node), ...)
+        if found is ... and node is not None:
+            found = self.names.constant(self.names.omitted(node), ...)
         return default if found is ... else found
-
-    def _omitted(self, node: ast.Name) -> ast.expr:
-        """Return the default of the parameter that a name stands for; the name itself if it stands for none."""
-        function = self.names.function_of(node)
-        if function is None or self.names.values_of(node):
-            return node
-        return defaults_of(function.args).get(node.id, node)
 
     def behind(self, node: ast.expr, depth: int = 3) -> Iterator[ast.AST]:
         """Yield the nodes of an expression and of what it is made of, at most `_MOST_BEHIND`.
