@@ -310,6 +310,7 @@ def _result(item: Ranked, fence: Fence) -> dict[str, Any]:
         "on_disk": "" if item.on_disk is OnDisk.SAME else item.on_disk.value,
         "verdict": item.verdict if item.verdict != Verdict.NO_SIGNAL.value else "",
         "demoted": item.demoted,
+        "disputed": item.disputed and fence.around(item.disputed),
         "reasons": fence.around("\n".join(against[:MOST_REASONS])) if item.demoted or item.convicted else "",
         "copies": [fence.name(copy.chunk.path) for copy in item.copies[:MOST_COPIES]],
     }

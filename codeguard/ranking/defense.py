@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,12 +30,13 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.alone import Alone
-from codeguard.ranking.documents import Origins, name_for, read_document, worst
+from codeguard.ranking.documents import Document, Origins, name_for, read_document, worst
 from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
+from codeguard.ranking.signals.behavior import FUNCTIONS, disputed
 from codeguard.ranking.signals.provenance import like_own, repeating
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
@@ -349,6 +351,7 @@ class DefenseManager:
             self._alone.renew(len(known))
         z_scores = standardise([_cost(item) for item in known])
         judged = [self._judge(item, z) for item, z in zip(known, z_scores, strict=True)]
+        judged = self._disputed(known, judged)
         retained, dropped, baseline = rank(
             judged,
             order=self.config.order,
@@ -379,13 +382,50 @@ class DefenseManager:
             candidate.on_disk,
         )
 
+    def _disputed(
+        self, candidates: Sequence[Candidate | PlainCandidate], judged: Sequence[Ranked]
+    ) -> list[Ranked]:
+        """Return candidates, those that contradict one another about the same claim with evidence of it on all sides.
+
+        It orders nothing: who is wrong is not known. Trusted code is not among them.
+        """
+        check = self._context.services.behavior
+        found: dict[int, Evidence] = {}
+        answered: list[tuple[int, Chunk, tuple[str, ...]]] = []
+        for place, (candidate, item) in enumerate(zip(candidates, judged, strict=True)):
+            if check is None or item.trust is Trust.TRUSTED or item.verdict != Verdict.NO_SIGNAL.value:
+                continue
+            file = candidate.file if isinstance(candidate, Candidate) else self._read(candidate).file
+            chunks = [candidate.chunk] if isinstance(candidate, Candidate) else file.chunks
+            asked = ((chunk, check(chunk, file)) for chunk in chunks if chunk.kind in FUNCTIONS)
+            answered += [(place, chunk, report.answers) for chunk, report in asked if report.answers]
+        if len(answered) < 2:
+            return list(judged)
+        from codeguard.behavior.rivals import contradiction  # brings the checker's comparisons
+
+        for (place, chunk, own), (other_place, other_chunk, other) in itertools.combinations(answered, 2):
+            if place == other_place or {place, other_place} <= found.keys():
+                continue
+            both = contradiction(own, other)
+            if both is not None:
+                found.setdefault(place, disputed(chunk, other_chunk, both.call, both.own, both.other))
+                found.setdefault(other_place, disputed(other_chunk, chunk, both.call, both.other, both.own))
+        return [
+            replace(item, evidence=(*item.evidence, found[place])) if place in found else item
+            for place, item in enumerate(judged)
+        ]
+
+    @staticmethod
+    def _read(candidate: PlainCandidate) -> Document:
+        return read_document(candidate.text, candidate.name, candidate.path)
+
     def _judge_plain(self, candidate: PlainCandidate, z: float) -> Ranked:
         """Judge a text by all that is in it: of what its functions show, the worst counts."""
         if self._origins is None:
             texts = {} if self._alone is None else self._alone.texts
             self._origins = Origins(self._manifest, texts, paths_unknown=self._paths_unknown)
         trust, on_disk = self._origins.of(candidate.path, candidate.text or "", self.disk)
-        read = read_document(candidate.text, candidate.name, candidate.path)
+        read = self._read(candidate)
         found = [read.unread] if read.unread is not None else []
         for place, chunk in enumerate(read.file.chunks if read.unread is None else ()):
             subject = Subject(chunk, read.file, trust, candidate.distance, z)

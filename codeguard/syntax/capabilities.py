@@ -47,8 +47,16 @@ INTERNALS = frozenset(_TABLES["internals"].split())
 OBSERVED: Mapping[str, str] = _kinds(_TABLES["observed"])
 """The sandbox's own names for what it observed."""
 
+ANNOUNCING: Mapping[str, frozenset[str]] = {
+    kind: frozenset(words.split()) for kind, words in _TABLES["announced"].items()
+}
+"""By kind of effect, the words with which a name or a description announces it."""
+
 LOOKING = frozenset({"environ", "env"})
 """Of these, reading the environment without changing it."""
+
+CHANGING = frozenset({"write", "delete"})
+"""Of these, changing files."""
 
 _EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})

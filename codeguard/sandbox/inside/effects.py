@@ -5,11 +5,15 @@ The child reports this itself: hostile code can hide effects or invent them.
 
 from __future__ import annotations
 
+import builtins
 import errno
+import os
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from .wire import MAX_EFFECT, MAX_EFFECTS
+from .wire import CALLS, MAX_EFFECT, MAX_EFFECTS
 
 FILENAME = "<candidate>"  # of the code under test, where the job names no file
 
@@ -30,6 +34,16 @@ def _command(arguments: tuple[object, ...]) -> object:
 
 def _first(arguments: tuple[object, ...]) -> object:
     return arguments[0] if arguments else ""
+
+
+def _request(arguments: tuple[object, ...]) -> object:
+    return " ".join(str(part) for part in arguments[:3] if part)
+
+
+def _writes(arguments: tuple[object, ...]) -> bool:
+    """Return whether a file is opened to change it; the mode is missing where only the flags are known."""
+    flags = arguments[2] if len(arguments) > 2 else 0
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
 # audit event: (kind of effect, what to show of the arguments)
@@ -76,7 +90,7 @@ _EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = 
     "socket.getaddrinfo": ("resolve", _first),
     "socket.gethostbyname": ("resolve", _first),
     "socket.gethostbyaddr": ("resolve", _first),
-    "urllib.Request": ("connect", _first),
+    "urllib.Request": ("connect", _request),
     "http.client.connect": ("connect", _address),
     "ctypes.dlopen": ("native", _first),
     "ctypes.dlsym": ("native", None),
@@ -120,8 +134,11 @@ class Effects:
     def __init__(self) -> None:
         self.active = False
         self.filename = FILENAME
+        self.before: list[str] = []
         self.seen: dict[str, None] = {}
         self._imports = 0
+        self._watched: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._loaded: dict[str, types.ModuleType] = {}
 
     def note(self, kind: str, what: object = "") -> None:
         """Record one attempt, `kind` or `kind:what`."""
@@ -143,15 +160,47 @@ class Effects:
 
     def clear(self) -> None:
         """Forget what was recorded."""
-        self.seen.clear()
-        self._imports = 0
+        self.before, self.seen, self._imports = [], {}, 0
+
+    def divide(self) -> None:
+        """Keep apart what was recorded so far, while the module was executed, from what its calls will do."""
+        before = [*self.seen, CALLS]
+        self.clear()
+        self.before = before
+
+    def watch(self, names: Iterable[object]) -> None:
+        """Remember the functions and classes of standard modules, to note later which of them were replaced."""
+        modules = [item for item in names if isinstance(item, types.ModuleType)]
+        self._watched = [
+            (vars(item), {name: made for name, made in vars(item).items() if callable(made)})
+            for item in (*modules, builtins)
+            if item.__name__ in sys.stdlib_module_names
+        ]
+        self._loaded = dict(sys.modules)
+
+    def restore(self) -> None:
+        """Undo what was replaced, so that what follows is our own code, and note it."""
+        replaced = []  # first all of it: noting calls functions that may be among them
+        for now, before in self._watched:
+            for name, made in before.items():
+                if now.get(name) is not made:
+                    now[name] = made
+                    replaced.append(f"{now.get('__name__')}.{name}")
+        for name, module in self._loaded.items():
+            if sys.modules.get(name) is not module:
+                sys.modules[name] = module
+                replaced.append(name)
+        self.active = True
+        for name in replaced:
+            self.note("replace", name)
+        self.active = False
 
     def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
         if not self.active:
             return
         known = _EVENTS.get(event)
         if known is not None and (event not in _OFTEN_INNOCENT or self._direct()):
-            kind, show = known
+            kind, show = ("write", _first) if event == "open" and _writes(arguments) else known
             self.note(kind, "" if show is None else show(arguments))
 
     def _direct(self) -> bool:
