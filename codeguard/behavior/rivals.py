@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from codeguard.behavior.inputs.generation import Arguments
@@ -22,15 +22,6 @@ MOST_EACH = 6  # calls of one kind of arguments
 MOST_SHOWN = 60  # characters of a call's arguments, and of an answer
 LEAST_ANSWERS = 2  # distinct ones
 SAME, ALIKE = 0.75, 0.5  # share of the words of a description
-
-
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """A call inside the contract that two candidates have in common, and the answers of both."""
-
-    call: str
-    own: str
-    other: str
 
 
 def answers_to_keep(
@@ -46,19 +37,21 @@ def answers_to_keep(
     return tuple(kept) if len(kept) > 2 else ()
 
 
-def contradiction(own: Sequence[str], other: Sequence[str]) -> Contradiction | None:
-    """Return the shortest call on which two candidates contradict one another; None if they do not claim the same.
+def contradiction(own: Sequence[str], other: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return the shortest call on which two candidates that claim the same contradict one another, and both answers.
 
     What the calls that agree have in common is the contract; under one name and description, all calls if none agree.
     Otherwise most answers have to agree.
     """
+    if not {*own[0].split()} & {*other[0].split()}:
+        return None
     claims = Similarity(_claim(*own[:2]), _claim(*other[:2]))
     described = claims.doc
     same = claims.name == 1.0 and (described or 0.0) >= SAME
     alike = claims.name == 1.0 and (described is None or described >= ALIKE)
     if claims.opposed or not (same or alike or (claims.name >= ALIKE and (described or 0.0) >= SAME)):
         return None
-    mine, theirs = _answers(own), _answers(other)
+    mine, theirs = (dict(zip(kept[2::2], kept[3::2], strict=True)) for kept in (own, other))
     both = [call for call in mine if call in theirs]
     differing = [call for call in both if mine[call] != theirs[call]]
     every, wrong = (Counter(mine[call] for call in calls) for calls in (both, differing))
@@ -72,14 +65,10 @@ def contradiction(own: Sequence[str], other: Sequence[str]) -> Contradiction | N
     if not differing or not (same or agreement >= LEAST_AGREEMENT):
         return None
     call = min(differing, key=lambda call: (len(call), call))
-    return Contradiction(call, mine[call], theirs[call])
+    return call, mine[call], theirs[call]
 
 
 @lru_cache(maxsize=256)
 def _claim(name: str, doc: str) -> Features:
     words = frozenset(doc.split())
     return replace(NO_FEATURES, name=tuple(name.split()), doc=words, words=words)
-
-
-def _answers(kept: Sequence[str]) -> dict[str, str]:
-    return dict(zip(kept[2::2], kept[3::2], strict=False))

@@ -30,7 +30,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.alone import Alone
-from codeguard.ranking.documents import Document, Origins, name_for, read_document, worst
+from codeguard.ranking.documents import Origins, name_for, read_document, worst
 from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
@@ -385,18 +385,18 @@ class DefenseManager:
     def _disputed(
         self, candidates: Sequence[Candidate | PlainCandidate], judged: Sequence[Ranked]
     ) -> list[Ranked]:
-        """Return candidates, those that contradict one another about the same claim with evidence of it on all sides.
-
-        It orders nothing: who is wrong is not known. Trusted code is not among them.
-        """
+        """Return candidates, those that contradict one another about one claim with evidence, which orders none."""
         check = self._context.services.behavior
         found: dict[int, Evidence] = {}
         answered: list[tuple[int, Chunk, tuple[str, ...]]] = []
         for place, (candidate, item) in enumerate(zip(candidates, judged, strict=True)):
             if check is None or item.trust is Trust.TRUSTED or item.verdict != Verdict.NO_SIGNAL.value:
                 continue
-            file = candidate.file if isinstance(candidate, Candidate) else self._read(candidate).file
-            chunks = [candidate.chunk] if isinstance(candidate, Candidate) else file.chunks
+            if isinstance(candidate, Candidate):
+                file, chunks = candidate.file, [candidate.chunk]
+            else:
+                file = read_document(candidate.text, candidate.name, candidate.path).file
+                chunks = [*file.chunks]
             asked = ((chunk, check(chunk, file)) for chunk in chunks if chunk.kind in FUNCTIONS)
             answered += [(place, chunk, report.answers) for chunk, report in asked if report.answers]
         if len(answered) < 2:
@@ -406,18 +406,14 @@ class DefenseManager:
         for (place, chunk, own), (other_place, other_chunk, other) in itertools.combinations(answered, 2):
             if place == other_place or {place, other_place} <= found.keys():
                 continue
-            both = contradiction(own, other)
-            if both is not None:
-                found.setdefault(place, disputed(chunk, other_chunk, both.call, both.own, both.other))
-                found.setdefault(other_place, disputed(other_chunk, chunk, both.call, both.other, both.own))
+            if both := contradiction(own, other):
+                call, mine, theirs = both
+                found.setdefault(place, disputed(chunk, other_chunk, call, mine, theirs))
+                found.setdefault(other_place, disputed(other_chunk, chunk, call, theirs, mine))
         return [
             replace(item, evidence=(*item.evidence, found[place])) if place in found else item
             for place, item in enumerate(judged)
         ]
-
-    @staticmethod
-    def _read(candidate: PlainCandidate) -> Document:
-        return read_document(candidate.text, candidate.name, candidate.path)
 
     def _judge_plain(self, candidate: PlainCandidate, z: float) -> Ranked:
         """Judge a text by all that is in it: of what its functions show, the worst counts."""
@@ -425,7 +421,7 @@ class DefenseManager:
             texts = {} if self._alone is None else self._alone.texts
             self._origins = Origins(self._manifest, texts, paths_unknown=self._paths_unknown)
         trust, on_disk = self._origins.of(candidate.path, candidate.text or "", self.disk)
-        read = self._read(candidate)
+        read = read_document(candidate.text, candidate.name, candidate.path)
         found = [read.unread] if read.unread is not None else []
         for place, chunk in enumerate(read.file.chunks if read.unread is None else ()):
             subject = Subject(chunk, read.file, trust, candidate.distance, z)

@@ -22,6 +22,15 @@ CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCA
 OUTWARD = frozenset({NETWORK, PROCESS, FILES})
 """Effects that are the purpose of a function that has them: code without any cannot do what it does."""
 
+DOES: Mapping[str, str] = {
+    NETWORK: "opens a connection",
+    PROCESS: "starts a process",
+    FILES: "opens a file",
+    ENVIRONMENT: "reads the environment",
+    NATIVE: "calls native code",
+}
+"""What is said of the effects that somebody else may be served by, the most serious first."""
+
 _TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 

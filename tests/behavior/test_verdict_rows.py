@@ -166,7 +166,7 @@ def double_factorial(n):
     """
     return n * double_factorial(n - 1) if n > 1 else 1
 '''
-VARIABLE = next(iter(planted(SEED, 0).variables))
+VARIABLE = next(iter(planted(SEED, 0)[0]))
 FETCHING = '''
 import os, urllib.request
 

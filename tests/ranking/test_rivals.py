@@ -16,7 +16,7 @@ from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome,
 from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Level, Sandbox
 from codeguard.trust.manifest import build_manifest
-from codeguard.trust.verified import verify_unsigned
+from codeguard.trust.verified import VerifiedManifest, verify_unsigned
 
 OWN = b'''
 def spread(numbers):
@@ -42,14 +42,22 @@ def runner_up(values_{0}):
 
 
 @pytest.fixture(scope="module")
-def manager() -> Iterator[DefenseManager]:
-    own = chunk_file("own.py", OWN)
+def checker() -> Iterator[BehaviorChecker]:
     with Sandbox(Level.L0, workers=1) as sandbox:
         if sandbox.level < Level.L2:
             pytest.skip(f"the sandbox reaches only {sandbox.level.name} here")
-        checker = BehaviorChecker(SpecLibrary.load(shipped=False).with_trusted([own]), sandbox, seed=b"test")
-        config = DefenseConfig(enable_perplexity=False)
-        yield DefenseManager(config, services=SignalServices(behavior=checker.check))
+        library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("own.py", OWN)])
+        yield BehaviorChecker(library, sandbox, seed=b"test")
+
+
+def managed(checker: BehaviorChecker, manifest: VerifiedManifest | None = None) -> DefenseManager:
+    config = DefenseConfig(enable_perplexity=False)
+    return DefenseManager(config, manifest=manifest, services=SignalServices(behavior=checker.check))
+
+
+@pytest.fixture
+def manager(checker: BehaviorChecker) -> DefenseManager:
+    return managed(checker)
 
 
 def judged(manager: DefenseManager, texts: Mapping[str, str]) -> DefenseOutcome:
@@ -97,20 +105,14 @@ def test_what_is_no_contradiction(manager: DefenseManager, other: str) -> None:
     assert not any(item.disputed for item in outcome.retained)
 
 
-def test_trusted_code_is_never_disputed() -> None:
+def test_trusted_code_is_never_disputed(checker: BehaviorChecker) -> None:
     trusted, foreign = (
-        chunk_file(path, text.encode()) for path, text in (("a.py", HONEST), ("b.py", WRONG.format(0)))
+        chunk_file(path, text.encode()) for path, text in {"a.py": HONEST, "b.py": WRONG.format(0)}.items()
     )
-    with Sandbox(Level.L0, workers=1) as sandbox:
-        checker = BehaviorChecker(
-            SpecLibrary.load(shipped=False).with_trusted([chunk_file("own.py", OWN)]), sandbox
-        )
-        both = [checker.check(file.chunks[-1], file) for file in (trusted, foreign)]
-        assert contradiction(both[0].answers, both[1].answers) is not None
-        chunks = [chunk.sha256 for chunk in trusted.chunks]
-        manifest = verify_unsigned(build_manifest(Path(), [("a.py", HONEST.encode(), chunks)]))
-        services = SignalServices(behavior=checker.check)
-        manager = DefenseManager(DefenseConfig(enable_perplexity=False), manifest=manifest, services=services)
-        outcome = manager.apply([_candidate(trusted, 0.3), _candidate(foreign, 0.4)])
+    one, other = (checker.check(file.chunks[-1], file).answers for file in (trusted, foreign))
+    assert contradiction(one, other) is not None
+    listed = [("a.py", HONEST.encode(), [chunk.sha256 for chunk in trusted.chunks])]
+    manager = managed(checker, verify_unsigned(build_manifest(Path(), listed)))
+    outcome = manager.apply([_candidate(trusted, 0.3), _candidate(foreign, 0.4)])
     assert outcome.retained[0].trust is Trust.TRUSTED
     assert not any(item.disputed for item in outcome.retained)

@@ -9,59 +9,42 @@ from __future__ import annotations
 import base64
 import hmac
 import string
+import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
-from urllib.parse import quote
 
 LETTERS = string.ascii_letters + string.digits
 LENGTH = 40
 LEAST_SENT = 10  # characters of a secret in a row; by chance they are in no text
 SEVERAL = 3  # unrelated secrets, which no honest client sends together
-# By name: what stands before the secret. Each is for another service.
-VARIABLES: Mapping[str, str] = {
-    "AWS_SECRET_ACCESS_KEY": "", "GITHUB_TOKEN": "ghp_", "OPENAI_API_KEY": "sk-proj-", "NPM_TOKEN": "npm_",
-    "SLACK_BOT_TOKEN": "xoxb-", "STRIPE_API_KEY": "sk_live_", "SENTRY_AUTH_TOKEN": "sntrys_", "API_TOKEN": "",
-}  # fmt: skip
-# By path below the home folder.
-FILES: Mapping[str, str] = {
-    ".aws/credentials": "[default]\naws_access_key_id = AKIAQZ7N4VTX2M5LKJHD\naws_secret_access_key = {}\n",
-    ".ssh/id_ed25519": "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----\n",
-    ".netrc": "machine api.heroku.com\n  login build\n  password {}\n",
-    ".npmrc": "//registry.npmjs.org/:_authToken={}\n",
-    ".pypirc": "[pypi]\nusername = __token__\npassword = pypi-{}\n",
-}
-
-
-@dataclass(frozen=True)
-class Planted:
-    """The variables and the files, by path below the home folder, of one simulated environment, and their secrets."""
-
-    variables: Mapping[str, str]
-    files: Mapping[str, bytes]
-    secrets: tuple[str, ...]
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=4)
-def planted(seed: bytes, world: int) -> Planted:
-    """Return what is planted in the first (0) or the second (1) environment of an installation."""
+def planted(seed: bytes, world: int) -> tuple[Mapping[str, str], Mapping[str, bytes], tuple[str, ...]]:
+    """Return what is planted in the first (0) or the second (1) environment of an installation.
+
+    Variables, files by path below the home folder, and the secrets in them.
+    """
     random = Random(hmac.digest(seed or b"none", b"planted %d" % world, "sha256"))
-    made: list[str] = []
-
-    def secret() -> str:
-        made.append("".join(random.choices(LETTERS, k=LENGTH)))
-        return made[-1]
-
-    variables = {name: VARIABLES[name] + secret() for name in random.sample(sorted(VARIABLES), 5)}
-    files = {path: FILES[path].format(secret()).encode() for path in random.sample(sorted(FILES), 3)}
-    return Planted(variables, files, tuple(made))
+    secrets = ["".join(random.choices(LETTERS, k=LENGTH)) for _ in range(8)]
+    names, paths = random.sample(sorted(_TABLES["variables"]), 5), random.sample(sorted(_TABLES["files"]), 3)
+    variables = {
+        name: _TABLES["variables"][name] + secret for name, secret in zip(names, secrets, strict=False)
+    }
+    files = {
+        path: _TABLES["files"][path].format(secret).encode()
+        for path, secret in zip(paths, secrets[5:], strict=True)
+    }
+    return variables, files, tuple(secrets)
 
 
 def sent(seed: bytes, texts: Iterable[str]) -> int:
     """Return how many planted secrets of one environment texts hold a part of.
 
-    A part is recognised as it is, reversed, quoted, or in hexadecimal or base64 digits.
+    A part is recognised as it is, reversed, or in hexadecimal or base64 digits.
     """
     parts = {text[at : at + LEAST_SENT] for text in texts for at in range(len(text) - LEAST_SENT + 1)}
     if not parts:
@@ -72,12 +55,11 @@ def sent(seed: bytes, texts: Iterable[str]) -> int:
 @lru_cache(maxsize=4)
 def _traces(seed: bytes, world: int) -> list[frozenset[str]]:
     """Return for each secret the parts of all its forms."""
-    secrets = planted(seed, world).secrets
     return [
         frozenset(
             form[at : at + LEAST_SENT] for form in _forms(secret) for at in range(len(form) - LEAST_SENT + 1)
         )
-        for secret in secrets
+        for secret in planted(seed, world)[2]
     ]
 
 
@@ -87,6 +69,4 @@ def _forms(secret: str) -> Iterable[str]:
         yield from (text, data.hex(), data.hex().upper())
         for shift in range(3):  # at any place of a longer text
             coded = base64.b64encode(b" " * shift + data).decode()[4:-4]
-            yield from (coded, coded[::-1], quote(coded))
-    coded = base64.b64encode(secret.encode()).decode()
-    yield coded.encode().hex()
+            yield from (coded, coded[::-1], coded.encode().hex())

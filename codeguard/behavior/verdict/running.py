@@ -53,14 +53,14 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
     modules, users, projects = (random.sample(names.split(), 2) for names in (MODULES, USERS, PROJECTS))
     made: list[World] = []
     for module, user, project in zip(modules, users, projects, strict=True):
-        home, secrets = f"/home/{user}", planted(seed, len(made))
+        home, (variables, private, _) = f"/home/{user}", planted(seed, len(made))
         environment = {
             "HOME": home,
             "USER": user,
             "LANG": "C.UTF-8" if made else "en_US.UTF-8",
             "PATH": f"{home}/.local/bin:/usr/local/bin:/usr/bin:/bin",
             "PWD": f"{home}/{project}",
-            **secrets.variables,
+            **variables,
         }
         if made:
             environment.update(CI="1", DEBUG="1")
@@ -74,7 +74,7 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
                 random_seed=random.randrange(1 << 62),
                 module=module,
                 folder=f"{home}/{project}/src",
-                files={**sample_files(), **{f"{home}/{path}": text for path, text in secrets.files.items()}},
+                files={**sample_files(), **{f"{home}/{path}": text for path, text in private.items()}},
             )
         )
     return made[0], made[1]

@@ -8,8 +8,8 @@ shows nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from codeguard.analysis.python.counterparts import name_words
 from codeguard.behavior.matching.candidate import CandidateFunction
@@ -21,28 +21,22 @@ from codeguard.behavior.verdict.running import CallRunner
 from codeguard.behavior.verdict.table import UNANNOUNCED, named
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import World
-from codeguard.syntax.capabilities import ANNOUNCING, CHANGING, ENVIRONMENT, FILES, NETWORK, OBSERVED, PROCESS
+from codeguard.syntax.capabilities import (
+    ANNOUNCING,
+    CHANGING,
+    DOES,
+    ENVIRONMENT,
+    ESCAPE,
+    FILES,
+    NETWORK,
+    OBSERVED,
+    PROCESS,
+)
 
 SECRET = frozenset({"token", "secret", "key", "password", "passwd", "credential", "credentials", "auth"})
 MOST_SHOWN = 60  # characters of an effect, which is the function's own text
-# The most serious first.
-DOES = {
-    NETWORK: "opens a connection",
-    PROCESS: "starts a process",
-    FILES: "uses files of its own choice",
-    ENVIRONMENT: "takes secrets from the environment, or changes it",
-    "native code": "calls native code",
-    "interpreter internals": "replaces functions of other modules",
-}
+_DOES = {**DOES, ESCAPE: "replaces functions of other modules"}
 _STEMS = {kind: frozenset(map(stem, words)) for kind, words in ANNOUNCING.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """One effect of a call, `kind:what` as the sandbox reports it, and what kind of effect it is."""
-
-    kind: str
-    effect: str
 
 
 def announced_words(candidate: CandidateFunction) -> frozenset[str]:
@@ -50,20 +44,15 @@ def announced_words(candidate: CandidateFunction) -> frozenset[str]:
 
     The name of its file says nothing: whoever renames it must not change a verdict.
     """
-    definition = candidate.definition
+    definition, owner = candidate.definition, candidate.definition.owner
     names = [definition.name, *(item.name for item in definition.parameters)]
-    texts = [definition.docstring, _docstring(candidate.module.statements)]
-    if definition.owner is not None:
-        names.append(definition.owner.name)
-        texts.append(_docstring(definition.owner.body))
-    said = {stem(word) for name in names for word in name_words(name)}
-    return frozenset(said).union(*map(description_stems, texts))
-
-
-def _docstring(body: Collection[ast.stmt]) -> str:
-    first = next(iter(body), None)
-    value = first.value if isinstance(first, ast.Expr) else None
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+    around: list[ast.Module | ast.ClassDef] = [ast.Module(list(candidate.module.statements), [])]
+    if owner is not None:
+        names.append(owner.name)
+        around.append(owner)
+    said = frozenset(stem(word) for name in names for word in name_words(name))
+    texts = (definition.docstring, *(ast.get_docstring(item) or "" for item in around))
+    return said.union(*map(description_stems, texts))
 
 
 def judged_by_effects(session: CandidateSession, report: CheckReport) -> CheckReport:
@@ -76,28 +65,22 @@ def judged_by_effects(session: CandidateSession, report: CheckReport) -> CheckRe
     if not secrets and not acts:
         return report
     row = named(UNANNOUNCED if not secrets else "sends-secrets" if secrets >= SEVERAL else "sends-secret")
-    shown = [item.effect[:MOST_SHOWN] for item in acts if not secrets]  # a reader is shown no planted secret
-    texts = {
-        "does": DOES[acts[0].kind] if acts else "",
-        "what": repr(next(iter(shown), "")),
-        "secrets": secrets,
-    }
+    shown = [effect[:MOST_SHOWN] for _, effect in acts if not secrets]  # a reader is shown no planted secret
+    does = _DOES[acts[0][0]] if acts else ""
+    texts = {"does": does, "what": repr(next(iter(shown), "")), "secrets": secrets}
     result = replace(session.idle, effects=tuple(shown))
     return replace(row_report(row, session, result, texts), claims=report.claims)
 
 
-def unannounced(candidate: CandidateFunction, runner: CallRunner) -> list[Act]:
-    """Return the effects of the calls of a runner that nothing announces, the most serious kind first."""
+def unannounced(candidate: CandidateFunction, runner: CallRunner) -> list[tuple[str, str]]:
+    """Return the effects of calls that nothing announces, each with its kind, the most serious first."""
     acts = [item for effect in sorted(runner.called) for item in _acts(effect, runner)]
-    if not acts:
-        return []
-    said = announced_words(candidate)
-    order = list(DOES)
-    found = [item for item in acts if said.isdisjoint(_STEMS[item.kind])]
-    return sorted(found, key=lambda item: order.index(item.kind))
+    said = announced_words(candidate) if acts else frozenset()
+    found = [item for item in acts if said.isdisjoint(_STEMS[item[0]])]
+    return sorted(found, key=lambda item: [*_DOES].index(item[0]))
 
 
-def _acts(effect: str, runner: CallRunner) -> Iterator[Act]:
+def _acts(effect: str, runner: CallRunner) -> Iterator[tuple[str, str]]:
     """Yield the effect if it is one that has to be announced.
 
     Whoever starts a process or asks for an address copies the whole environment. A file that an argument names is the
@@ -106,19 +89,18 @@ def _acts(effect: str, runner: CallRunner) -> Iterator[Act]:
     what, _, target = effect.partition(":")
     kind = OBSERVED.get(what, "")
     if kind == ENVIRONMENT:
-        copied = "env:*" in runner.called and any(
-            OBSERVED.get(other.partition(":")[0]) in (NETWORK, PROCESS) for other in runner.called
-        )
+        others = {OBSERVED.get(other.partition(":")[0]) for other in runner.called}
+        copied = "env:*" in runner.called and not others.isdisjoint((NETWORK, PROCESS))
         if what == "setenv" or (not copied and not SECRET.isdisjoint(name_words(target))):
-            yield Act(kind, effect)
+            yield kind, effect
     elif kind == FILES:
-        own = target not in runner.given and not any(
-            target.endswith(f"/{name}") for name in runner.given if name
-        )
-        if own and (what in CHANGING or any(_is_private(target, world) for world in runner.budget.worlds)):
-            yield Act(kind, effect)
+        given = any(f"/{target}".endswith(f"/{name}") for name in runner.given if name)
+        if not given and (
+            what in CHANGING or any(_is_private(target, world) for world in runner.budget.worlds)
+        ):
+            yield kind, effect
     elif kind in _STEMS:
-        yield Act(kind, effect)
+        yield kind, effect
 
 
 def _is_private(path: str, world: World) -> bool:

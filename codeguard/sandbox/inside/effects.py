@@ -137,8 +137,7 @@ class Effects:
         self.before: list[str] = []
         self.seen: dict[str, None] = {}
         self._imports = 0
-        self._watched: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._loaded: dict[str, types.ModuleType] = {}
+        self._watched: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
     def note(self, kind: str, what: object = "") -> None:
         """Record one attempt, `kind` or `kind:what`."""
@@ -169,27 +168,27 @@ class Effects:
         self.before = before
 
     def watch(self, names: Iterable[object]) -> None:
-        """Remember the functions and classes of standard modules, to note later which of them were replaced."""
-        modules = [item for item in names if isinstance(item, types.ModuleType)]
+        """Remember what standard modules and their functions are, to note later which of them were replaced."""
+        modules = [item for item in (builtins, *names) if isinstance(item, types.ModuleType)]
+        standard = [item for item in modules if item.__name__ in sys.stdlib_module_names]
         self._watched = [
-            (vars(item), {name: made for name, made in vars(item).items() if callable(made)})
-            for item in (*modules, builtins)
-            if item.__name__ in sys.stdlib_module_names
+            (
+                f"{item.__name__}.",
+                vars(item),
+                {name: made for name, made in vars(item).items() if callable(made)},
+            )
+            for item in standard
         ]
-        self._loaded = dict(sys.modules)
+        self._watched.append(("", sys.modules, {**sys.modules}))
 
     def restore(self) -> None:
         """Undo what was replaced, so that what follows is our own code, and note it."""
         replaced = []  # first all of it: noting calls functions that may be among them
-        for now, before in self._watched:
+        for prefix, now, before in self._watched:
             for name, made in before.items():
                 if now.get(name) is not made:
                     now[name] = made
-                    replaced.append(f"{now.get('__name__')}.{name}")
-        for name, module in self._loaded.items():
-            if sys.modules.get(name) is not module:
-                sys.modules[name] = module
-                replaced.append(name)
+                    replaced.append(prefix + name)
         self.active = True
         for name in replaced:
             self.note("replace", name)
