@@ -308,8 +308,10 @@ class CheckReport:
 
     @property
     def word(self) -> str:
-        """The verdict as text, or that a refuted claim is false."""
-        return "false claim" if self.false_claim else self.verdict.value
+        """The verdict as text, or that a refuted claim is false, or that an effect was not announced."""
+        return (
+            "false claim" if self.false_claim else "unannounced" if self.unannounced else self.verdict.value
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

@@ -243,7 +243,8 @@ class _Assistant:
         passed = [chunk for chunk, report in checked if _is_pass(report)]
         loose = any(not _is_told(chunk, checked) for chunk in file.chunks)
         outcome = said.pop("outcome")
-        if contradicted or any(item["rule"].startswith("behavior.") for item in said["findings"]):
+        rules = {item["rule"] for item in said["findings"]} - DEMOTING
+        if contradicted or any(rule.startswith("behavior.") for rule in rules):
             outcome = "contradicted"
         elif (
             outcome == "unknown"

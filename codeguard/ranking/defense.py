@@ -48,9 +48,10 @@ MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
-# Suspicions by reading that demote by themselves: less than one of 500 honest functions has one.
+# Suspicions that demote by themselves: less than one of 500 honest functions has one.
 DEMOTING = frozenset(
     {
+        "behavior.unannounced",
         "gates.unrelated-exit",
         "idle.effect",
         "idle.import",

@@ -34,6 +34,7 @@ from codeguard.syntax.capabilities import (
 )
 
 SECRET = frozenset({"token", "secret", "key", "password", "passwd", "credential", "credentials", "auth"})
+MOST_LISTED = 4  # effects that a report lists
 MOST_SHOWN = 60  # characters of an effect, which is the function's own text
 _DOES = {**DOES, ESCAPE: "replaces functions of other modules"}
 _STEMS = {kind: frozenset(map(stem, words)) for kind, words in ANNOUNCING.items()}
@@ -68,7 +69,7 @@ def judged_by_effects(session: CandidateSession, report: CheckReport) -> CheckRe
     shown = [effect[:MOST_SHOWN] for _, effect in acts if not secrets]  # a reader is shown no planted secret
     does = _DOES[acts[0][0]] if acts else ""
     texts = {"does": does, "what": repr(next(iter(shown), "")), "secrets": secrets}
-    result = replace(session.idle, effects=tuple(shown))
+    result = replace(session.idle, effects=tuple(shown[:MOST_LISTED]))
     return replace(row_report(row, session, result, texts), claims=report.claims)
 
 

@@ -46,72 +46,47 @@ def _writes(arguments: tuple[object, ...]) -> bool:
     return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
-# audit event: (kind of effect, what to show of the arguments)
-_EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = {
-    "import": ("import", _first),
-    "open": ("open", _first),
-    "os.listdir": ("list", _first),
-    "os.scandir": ("list", _first),
-    "os.walk": ("list", _first),
-    "glob.glob": ("list", _first),
-    "os.remove": ("delete", _first),
-    "os.rmdir": ("delete", _first),
-    "shutil.rmtree": ("delete", _first),
-    "os.rename": ("write", _first),
-    "os.mkdir": ("write", _first),
-    "os.link": ("write", _first),
-    "os.symlink": ("write", _first),
-    "os.chmod": ("write", _first),
-    "os.chown": ("write", _first),
-    "os.truncate": ("write", _first),
-    "os.utime": ("write", _first),
-    "os.chdir": ("chdir", _first),
-    "os.putenv": ("setenv", _first),
-    "os.unsetenv": ("setenv", _first),
-    "os.system": ("exec", _first),
-    "os.exec": ("exec", _command),
-    "os.posix_spawn": ("exec", _command),
-    "os.spawn": ("exec", _command),
-    "os.startfile": ("exec", _first),
-    "subprocess.Popen": ("exec", _command),
-    "pty.spawn": ("exec", _first),
-    "os.fork": ("fork", None),
-    "os.forkpty": ("fork", None),
-    "_thread.start_new_thread": ("thread", None),
-    "_thread.start_joinable_thread": ("thread", None),
-    "os.kill": ("kill", _first),
-    "os.killpg": ("kill", _first),
-    "signal.pthread_kill": ("kill", _first),
-    "socket.__new__": ("socket", None),
-    "socket.connect": ("connect", _address),
-    "socket.bind": ("bind", _address),
-    "socket.sendto": ("connect", _address),
-    "socket.sendmsg": ("connect", _address),
-    "socket.getaddrinfo": ("resolve", _first),
-    "socket.gethostbyname": ("resolve", _first),
-    "socket.gethostbyaddr": ("resolve", _first),
-    "urllib.Request": ("connect", _request),
-    "http.client.connect": ("connect", _address),
-    "ctypes.dlopen": ("native", _first),
-    "ctypes.dlsym": ("native", None),
-    "ctypes.call_function": ("native", None),
-    "mmap.__new__": ("native", None),
-    "marshal.loads": ("bytecode", None),
-    "code.__new__": ("bytecode", None),
-    "function.__new__": ("bytecode", None),
-    "pickle.find_class": ("unpickle", _command),
-    "exec": ("exec-code", None),
-    "compile": ("compile-code", None),
-    "builtins.input": ("stdin", None),
-    "sys._getframe": ("introspect", None),
-    "sys.settrace": ("introspect", None),
-    "sys.setprofile": ("introspect", None),
-    "sys.addaudithook": ("introspect", None),
-    "gc.get_objects": ("introspect", None),
-    "gc.get_referrers": ("introspect", None),
-    "gc.get_referents": ("introspect", None),
-    "resource.setrlimit": ("setrlimit", None),
-    "resource.prlimit": ("setrlimit", None),
+# By what is shown of their arguments: kinds of effects, and the audit events that are one.
+_Show = Callable[[tuple[object, ...]], object]
+_KINDS: dict[_Show | None, dict[str, str]] = {
+    _first: {
+        "import": "import",
+        "open": "open",
+        "list": "os.listdir os.scandir os.walk glob.glob",
+        "delete": "os.remove os.rmdir shutil.rmtree",
+        "write": "os.rename os.mkdir os.link os.symlink os.chmod os.chown os.truncate os.utime",
+        "chdir": "os.chdir",
+        "setenv": "os.putenv os.unsetenv",
+        "exec": "os.system os.startfile pty.spawn",
+        "kill": "os.kill os.killpg signal.pthread_kill",
+        "resolve": "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr",
+        "native": "ctypes.dlopen",
+    },
+    _command: {"exec": "os.exec os.posix_spawn os.spawn subprocess.Popen", "unpickle": "pickle.find_class"},
+    _address: {
+        "connect": "socket.connect socket.sendto socket.sendmsg http.client.connect",
+        "bind": "socket.bind",
+    },
+    _request: {"connect": "urllib.Request"},
+    None: {
+        "fork": "os.fork os.forkpty",
+        "thread": "_thread.start_new_thread _thread.start_joinable_thread",
+        "socket": "socket.__new__",
+        "native": "ctypes.dlsym ctypes.call_function mmap.__new__",
+        "bytecode": "marshal.loads code.__new__ function.__new__",
+        "exec-code": "exec",
+        "compile-code": "compile",
+        "stdin": "builtins.input",
+        "introspect": "sys._getframe sys.settrace sys.setprofile sys.addaudithook"
+        " gc.get_objects gc.get_referrers gc.get_referents",
+        "setrlimit": "resource.setrlimit resource.prlimit",
+    },
+}
+_EVENTS = {
+    event: (kind, show)
+    for show, kinds in _KINDS.items()
+    for kind, events in kinds.items()
+    for event in events.split()
 }
 
 
