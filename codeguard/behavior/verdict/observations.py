@@ -84,7 +84,7 @@ class Observations:
     )
     noticed: float = 1.0
     constant_decides: bool = False
-    disputed: bool = observation(
+    meets_description: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
     )
     verdict: Verdict | None = None
