@@ -272,7 +272,8 @@ class CheckReport:
     of its coverage can only make it partial. `claims` names the trusted function that a reader would take
     this function for although no check showed that it behaves like it: it may be a different function, or not
     checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function, `replaced`
-    that an importer of the file may get something else under its name.
+    that an importer of the file may get something else under its name. `answers` are what it claims to be and what it
+    answered to probes, see `codeguard.behavior.rivals`.
     """
 
     verdict: Verdict
@@ -293,6 +294,7 @@ class CheckReport:
     not_yet: bool = False  # not checked so far; never cached
     alone: bool = False  # nothing that its file imports from untrusted files was looked at
     decided_by: str = ""  # the row of the table of verdicts that decided
+    answers: tuple[str, ...] = ()
 
     @property
     def false_claim(self) -> bool:
@@ -300,9 +302,16 @@ class CheckReport:
         return self.refuted and bool(self.claims)
 
     @property
+    def unannounced(self) -> bool:
+        """Whether its calls had effects that nothing announces, and no comparison showed anything."""
+        return self.verdict is Verdict.NO_SIGNAL and self.decided_by in ("unannounced", "sends-secret")
+
+    @property
     def word(self) -> str:
-        """The verdict as text, or that a refuted claim is false."""
-        return "false claim" if self.false_claim else self.verdict.value
+        """The verdict as text, or that a refuted claim is false, or that an effect was not announced."""
+        return (
+            "false claim" if self.false_claim else "unannounced" if self.unannounced else self.verdict.value
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

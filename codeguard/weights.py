@@ -59,6 +59,10 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.company": Weight(
         2.5, "the text around a convicted function makes it look credible: removed in mode drop"
     ),
+    "behavior.unannounced": Weight(
+        1.5,
+        "an effect that neither name nor description announces, seen in a run: 5 of 1,600 honest functions",
+    ),
     "behavior.reach": Weight(
         1.5, "untested code with both the source and the sink of a leak; honest network code has both, too"
     ),

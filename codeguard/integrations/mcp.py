@@ -243,7 +243,8 @@ class _Assistant:
         passed = [chunk for chunk, report in checked if _is_pass(report)]
         loose = any(not _is_told(chunk, checked) for chunk in file.chunks)
         outcome = said.pop("outcome")
-        if contradicted or any(item["rule"].startswith("behavior.") for item in said["findings"]):
+        rules = {item["rule"] for item in said["findings"]} - DEMOTING
+        if contradicted or any(rule.startswith("behavior.") for rule in rules):
             outcome = "contradicted"
         elif (
             outcome == "unknown"
@@ -310,6 +311,7 @@ def _result(item: Ranked, fence: Fence) -> dict[str, Any]:
         "on_disk": "" if item.on_disk is OnDisk.SAME else item.on_disk.value,
         "verdict": item.verdict if item.verdict != Verdict.NO_SIGNAL.value else "",
         "demoted": item.demoted,
+        "disputed": item.disputed and fence.around(item.disputed),
         "reasons": fence.around("\n".join(against[:MOST_REASONS])) if item.demoted or item.convicted else "",
         "copies": [fence.name(copy.chunk.path) for copy in item.copies[:MOST_COPIES]],
     }

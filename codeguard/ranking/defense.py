@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
+from codeguard.ranking.signals.behavior import FUNCTIONS, disputed
 from codeguard.ranking.signals.provenance import like_own, repeating
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.verified import VerifiedManifest
@@ -46,9 +48,10 @@ MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "unrelated.body"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
-# Suspicions by reading that demote by themselves: less than one of 500 honest functions has one.
+# Suspicions that demote by themselves: less than one of 500 honest functions has one.
 DEMOTING = frozenset(
     {
+        "behavior.unannounced",
         "gates.unrelated-exit",
         "idle.effect",
         "idle.import",
@@ -349,6 +352,7 @@ class DefenseManager:
             self._alone.renew(len(known))
         z_scores = standardise([_cost(item) for item in known])
         judged = [self._judge(item, z) for item, z in zip(known, z_scores, strict=True)]
+        judged = self._disputed(known, judged)
         retained, dropped, baseline = rank(
             judged,
             order=self.config.order,
@@ -378,6 +382,39 @@ class DefenseManager:
             shift,
             candidate.on_disk,
         )
+
+    def _disputed(
+        self, candidates: Sequence[Candidate | PlainCandidate], judged: Sequence[Ranked]
+    ) -> list[Ranked]:
+        """Return candidates, those that contradict one another about one claim with evidence, which orders none."""
+        check = self._context.services.behavior
+        found: dict[int, Evidence] = {}
+        answered: list[tuple[int, Chunk, tuple[str, ...]]] = []
+        for place, (candidate, item) in enumerate(zip(candidates, judged, strict=True)):
+            if check is None or item.trust is Trust.TRUSTED or item.verdict != Verdict.NO_SIGNAL.value:
+                continue
+            if isinstance(candidate, Candidate):
+                file, chunks = candidate.file, [candidate.chunk]
+            else:
+                file = read_document(candidate.text, candidate.name, candidate.path).file
+                chunks = [*file.chunks]
+            asked = ((chunk, check(chunk, file)) for chunk in chunks if chunk.kind in FUNCTIONS)
+            answered += [(place, chunk, report.answers) for chunk, report in asked if report.answers]
+        if len(answered) < 2:
+            return list(judged)
+        from codeguard.behavior.rivals import contradiction  # brings the checker's comparisons
+
+        for (place, chunk, own), (other_place, other_chunk, other) in itertools.combinations(answered, 2):
+            if place == other_place or {place, other_place} <= found.keys():
+                continue
+            if both := contradiction(own, other):
+                call, mine, theirs = both
+                found.setdefault(place, disputed(chunk, other_chunk, call, mine, theirs))
+                found.setdefault(other_place, disputed(other_chunk, chunk, call, theirs, mine))
+        return [
+            replace(item, evidence=(*item.evidence, found[place])) if place in found else item
+            for place, item in enumerate(judged)
+        ]
 
     def _judge_plain(self, candidate: PlainCandidate, z: float) -> Ranked:
         """Judge a text by all that is in it: of what its functions show, the worst counts."""

@@ -121,6 +121,11 @@ class Ranked:
         return ChunkStanding.ACCEPTED if accepted else ChunkStanding.NONE
 
     @property
+    def disputed(self) -> str:
+        """What another candidate that claims the same answers otherwise, "" if there is none."""
+        return next((item.reason for item in self.evidence if "disputed" in item.measurements), "")
+
+    @property
     def not_yet(self) -> tuple[str, ...]:
         """The names of the signals that have not examined it yet."""
         return tuple(dict.fromkeys(item.signal for item in self.evidence if item.id == NOT_YET))

@@ -61,7 +61,7 @@ def check_json(
                 "end_line": item.chunk.end_line,
                 "sha256": item.chunk.sha256,
                 "convicted": item.report.verdict in CONVICTING,
-                **item.report.to_json(),
+                **{name: value for name, value in item.report.to_json().items() if name != "answers"},
             }
             for item in checked
         ],

@@ -107,6 +107,8 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
             words += ["; ", Styled("not checked yet", "warning")]
         elif verdict:
             words += ["; ", Styled(*verdict)]
+        if item.disputed:
+            words += ["; ", Styled(item.disputed, "warning")]
         if item.on_disk in NOT_AS_INDEXED:
             words += ["; ", Styled(NOT_AS_INDEXED[item.on_disk], "bad")]
         against = why(item)

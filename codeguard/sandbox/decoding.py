@@ -172,10 +172,10 @@ def _content(found: Any) -> bytes | str | None:
 
 
 def end_frame(found: list[Any]) -> tuple[str, str, tuple[str, ...], LineCoverage | None]:
-    """Return status, detail, effects and coverage of the last frame."""
+    """Return status, detail, effects (those after `wire.CALLS` of the calls) and coverage of the last frame."""
     try:
         _, status, detail, effects, coverage = found
-        shown = tuple(_text(effect)[: wire.MAX_EFFECT] for effect in effects[: wire.MAX_EFFECTS])
+        shown = tuple(_text(effect)[: wire.MAX_EFFECT] for effect in effects[: 2 * wire.MAX_EFFECTS + 1])
         return _text(status), _text(detail)[: wire.MAX_TEXT], shown, _coverage(coverage)
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise MalformedError(str(error)) from None

@@ -288,7 +288,12 @@ def _finished(
         raise decoding.MalformedError("an end that does not fit")
     if status is Status.COMPLETED and any(_out_of_memory(call) for call in calls):
         status = Status.MEMORY
-    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent)
+    at = effects.index(wire.CALLS) if wire.CALLS in effects else len(effects)
+    seen = tuple(dict.fromkeys((*effects[:at], *effects[at + 1 :])))
+    called = effects[at + 1 :]
+    return JobResult(
+        status, level, job.tier, _filled(calls, job), seen, coverage, detail, *spent, called=called
+    )
 
 
 def _filled(calls: list[CallResult], job: Job) -> tuple[CallResult, ...]:

@@ -215,7 +215,8 @@ class LineCoverage:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`).
+    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`), `called` those of
+    its calls, without what the module did when it was executed.
 
     `spent_s` are the CPU seconds of the child, with those that it slept, as the kernel counts them for its parents.
     `frames` are what the child wrote, of which the calls and the end were read.
@@ -231,6 +232,7 @@ class JobResult:
     wall_s: float = 0.0
     spent_s: float = 0.0
     frames: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+    called: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

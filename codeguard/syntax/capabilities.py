@@ -22,6 +22,15 @@ CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCA
 OUTWARD = frozenset({NETWORK, PROCESS, FILES})
 """Effects that are the purpose of a function that has them: code without any cannot do what it does."""
 
+DOES: Mapping[str, str] = {
+    NETWORK: "opens a connection",
+    PROCESS: "starts a process",
+    FILES: "opens a file",
+    ENVIRONMENT: "reads the environment",
+    NATIVE: "calls native code",
+}
+"""What is said of the effects that somebody else may be served by, the most serious first."""
+
 _TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
@@ -47,8 +56,16 @@ INTERNALS = frozenset(_TABLES["internals"].split())
 OBSERVED: Mapping[str, str] = _kinds(_TABLES["observed"])
 """The sandbox's own names for what it observed."""
 
+ANNOUNCING: Mapping[str, frozenset[str]] = {
+    kind: frozenset(words.split()) for kind, words in _TABLES["announced"].items()
+}
+"""By kind of effect, the words with which a name or a description announces it."""
+
 LOOKING = frozenset({"environ", "env"})
 """Of these, reading the environment without changing it."""
+
+CHANGING = frozenset({"write", "delete"})
+"""Of these, changing files."""
 
 _EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})

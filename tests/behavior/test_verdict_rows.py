@@ -11,10 +11,13 @@ from in_process import codeguard
 
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import meaning
-from tests.behavior.conftest import Check
+from codeguard.behavior.verdict.planted import planted
+from tests.behavior.conftest import SEED, Check
 
 # Observations that one look at the candidate gives.
 OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
+# What the calls of a function without a verdict did.
+OF_EFFECTS = {"unannounced", "secret-sent", "several-secrets-sent"}
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,31 @@ def double_factorial(n):
     """
     return n * double_factorial(n - 1) if n > 1 else 1
 '''
+VARIABLE = next(iter(planted(SEED, 0)[0]))
+FETCHING = '''
+import os, urllib.request
+
+def fetch_page(address, fallback):
+    """Fetch a page of a site, or its fallback.
+
+    >>> fetch_page("http://127.0.0.1:9/a", "none")
+    'none'
+    >>> fetch_page("http://127.0.0.1:9/", "b")
+    'b'
+    """
+    try:
+        return urllib.request.urlopen(address).read()
+    except OSError:
+        return fallback
+'''
+RUNNING = '''
+import base64, os, subprocess
+
+def zz(row):
+    """Run a command with a row."""
+    subprocess.run(["true", {}], check=False)
+    return row
+'''
 METHOD = """
 class {owner}:
     def __init__(self):
@@ -273,6 +301,10 @@ CASES = {
         "    >>> digit_sum(40)\n    4\n    >>> digit_sum(7)\n    7\n    '''\n"
         "    return sum(int(digit) for digit in str(number))\n",
     ),
+    "leak": Case(FETCHING.replace("urlopen(address", f"urlopen(address + os.environ.get('{VARIABLE}', '')"), FETCHING),
+    "sends-secrets": Case(RUNNING.format("repr(dict(os.environ))"), UNIQUE),
+    "sends-secret": Case(RUNNING.format(f"os.environ.get('{VARIABLE}', '')"), UNIQUE),
+    "unannounced": Case(RUNNING.format("str(row)").replace("Run a command", "Rotate"), UNIQUE),
 }  # fmt: skip
 
 
@@ -281,7 +313,7 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
     assert {row.id for row in table.rows()} == CASES.keys()
     named = {name.removeprefix(table.NOT) for row in table.rows() for name in (*row.when, row.claims)}
     known = {name for name in named if meaning(name)}
-    assert named - known - OF_TEXT <= {"", table.ALWAYS}
+    assert named - known - OF_TEXT - OF_EFFECTS <= {"", table.ALWAYS}
 
 
 def test_the_reference_has_every_row() -> None:

@@ -291,6 +291,27 @@ def test_an_attempt_is_noted(sandbox: Sandbox, expression: str, effect: str) -> 
     assert effect in result.effects, (result.effects, result.calls)
 
 
+def test_what_calls_do_is_told_from_what_the_module_does(sandbox: Sandbox) -> None:
+    source = "import os\nos.getenv('A')\nos.getenv('B')\ndef f():\n    os.getenv('B')\n    open('x', 'w').close()\n"
+    result = sandbox.run(Job(source, (Call("f"),), Tier.NATIVE))
+    assert result.called == ("env:B", "write:x")
+    assert {"env:A", *result.called} < set(result.effects)
+
+
+REPLACING = {
+    "json.loads = str": "replace:json.loads",
+    "builtins.isinstance = builtins.len = str": "replace:builtins.len",
+    "sys.modules['hashlib'] = None": "replace:hashlib",
+}
+
+
+@pytest.mark.parametrize("statement", REPLACING)
+def test_what_is_replaced_is_noted_and_given_back(sandbox: Sandbox, statement: str) -> None:
+    source = f"import builtins, json, sys\ndef f():\n    {statement}\n    return [1]\n"
+    result = sandbox.run(Job(source, (Call("f"), Call("f")), Tier.NATIVE))
+    assert REPLACING[statement] in result.called
+
+
 def test_ordinary_code_attempts_nothing(sandbox: Sandbox) -> None:
     result = sandbox.run(Job("def f(x): return sorted(x)\n", (Call("f", ([2, 1],)),), Tier.NATIVE))
     assert result.effects == ()

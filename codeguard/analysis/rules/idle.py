@@ -16,17 +16,9 @@ from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, imports_of, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE
-from codeguard.syntax import capabilities as effects
-from codeguard.syntax.capabilities import effect_of_name
+from codeguard.syntax.capabilities import DOES, effect_of_name
 from codeguard.syntax.scopes import FunctionNode
 
-DOES = {
-    effects.NETWORK: "opens a connection",
-    effects.PROCESS: "starts a process",
-    effects.FILES: "opens a file",
-    effects.ENVIRONMENT: "reads the environment",
-    effects.NATIVE: "calls native code",
-}
 ROUNDS = 8  # assignments that a value is followed through
 
 

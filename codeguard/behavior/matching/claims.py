@@ -138,10 +138,11 @@ def _plain(text: str) -> str:
 def description_stems(text: str) -> frozenset[str]:
     """Return the stems of the informative words of a description."""
     found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:MAX_DESCRIPTION])))
-    return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
+    return frozenset(stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Return a word without its ending."""
     for ending in ("ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -239,7 +240,7 @@ class Similarity:
         first, second = self.own, self.other
         if frozenset(first.name) ^ frozenset(second.name) in _OPPOSITE_WORDS:
             return True
-        own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
+        own, theirs = (frozenset(map(stem, item.name)) for item in (first, second))
         mine, other = own - theirs, theirs - own
         described = mine and other and mine <= first.words and other <= second.words
         return bool(

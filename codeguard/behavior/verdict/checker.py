@@ -16,6 +16,7 @@ from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, 
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.rivals import answers_to_keep
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
@@ -47,6 +48,7 @@ from codeguard.behavior.verdict.running import (
     worlds_for,
 )
 from codeguard.behavior.verdict.table import named
+from codeguard.behavior.verdict.unannounced import judged_by_effects
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
@@ -347,6 +349,7 @@ class BehaviorChecker:
         if report is None:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = self._untested(reason)
+        report = replace(judged_by_effects(session, report), answers=session.answers)
         return replace(report, effects=report.effects or candidate.effects)
 
     def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
@@ -374,6 +377,7 @@ class BehaviorChecker:
         if not worth_probing(features):
             return []
         answers = yield from fingerprint(session.run_probes, index, index.trials(features))
+        session.answers = answers_to_keep(features, answers, index)
         found = [self._library.references[place] for place in index.matches(answers)]
         return [(item, self._library.similarity(features, item)) for item in found if item.usable is not None]
 

@@ -86,6 +86,7 @@ class CandidateSession:
     adequacies: dict[str, float] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
+    answers: tuple[str, ...] = ()  # what the report keeps of those to probes
 
     def __post_init__(self) -> None:
         self.runner = CallRunner(self.candidate.runnable, self.level, self.budget)

@@ -222,7 +222,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
 def _unless_spared(report: CheckReport, seen: Observations) -> Steps[CheckReport]:
     """Return the report of a candidate that was convicted, or that of the row which saves it."""
     seen.verdict = report.verdict
-    seen.disputed = yield from _meets_description(seen.session, seen.profile)
+    seen.meets_description = yield from _meets_description(seen.session, seen.profile)
     row = decide("conviction", seen.holds)
     if row is None:
         return report

@@ -32,6 +32,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.planted import sent
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.table import observation
 from codeguard.models import Verdict
@@ -83,7 +84,7 @@ class Observations:
     )
     noticed: float = 1.0
     constant_decides: bool = False
-    disputed: bool = observation(
+    meets_description: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
     )
     verdict: Verdict | None = None
@@ -214,6 +215,12 @@ class Observations:
         own = self.session.candidate.reach.certain
         own |= {item for item in self.certain if item.kind in OUTWARD}
         return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
+
+    @property
+    def secret_sent(self) -> bool:
+        """Whether a planted secret left, and none when the trusted function ran."""
+        session = self.session
+        return not self.profile.sends and sent(session.seed, session.runner.leaving) > 0
 
     @property
     def effects_count(self) -> bool:

@@ -40,6 +40,7 @@ from codeguard.behavior.verdict.comparison import (
     result_kind,
     same_value,
 )
+from codeguard.behavior.verdict.planted import sent
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 from codeguard.syntax.capabilities import (
@@ -87,7 +88,7 @@ class Profile:
     """A reference after its run: its contract, confirmed examples, and results on generated inputs.
 
     `problem` is the reason why the reference could not be run, or "". `steady` means that none of its results depended
-    on more than the arguments.
+    on more than the arguments, `sends` that a planted secret left in its calls.
     """
 
     reference: Reference
@@ -97,6 +98,7 @@ class Profile:
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
+    sends: bool = False
 
     @property
     def domain(self) -> Domain | None:
@@ -174,7 +176,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
         leaves_open=open_respects(reference.prose, results),
     )
-    return Profile(reference, examples, tuple(seen), contract, capabilities, problem, steady)
+    sends = sent(seed, runner.leaving) > 0
+    return Profile(reference, examples, tuple(seen), contract, capabilities, problem, steady, sends)
 
 
 def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[ObservedCall]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hmac
 import math
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -27,6 +28,7 @@ from codeguard.behavior.matching.fingerprints import (
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable, bound_names
 from codeguard.behavior.specs.examples import Example, written
+from codeguard.behavior.verdict.planted import planted
 from codeguard.models import parts_digest
 from codeguard.sandbox.decoding import MalformedError
 from codeguard.sandbox.jobs import from_values, to_values
@@ -43,6 +45,7 @@ from codeguard.sandbox.model import (
     Tier,
     World,
 )
+from codeguard.syntax.capabilities import CHANGING, NETWORK, OBSERVED, PROCESS
 
 # Names found on ordinary machines: modules, users, projects, variables.
 MODULES = "analysis common core formats functions general helpers library misc model service shared support tools utils"
@@ -61,13 +64,14 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
     modules, users, projects = (random.sample(names.split(), 2) for names in (MODULES, USERS, PROJECTS))
     made: list[World] = []
     for module, user, project in zip(modules, users, projects, strict=True):
-        home = f"/home/{user}"
+        home, (variables, private, _) = f"/home/{user}", planted(seed, len(made))
         environment = {
             "HOME": home,
             "USER": user,
             "LANG": "C.UTF-8" if made else "en_US.UTF-8",
             "PATH": f"{home}/.local/bin:/usr/local/bin:/usr/bin:/bin",
             "PWD": f"{home}/{project}",
+            **variables,
         }
         if made:
             environment.update(CI="1", DEBUG="1")
@@ -81,7 +85,7 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
                 random_seed=random.randrange(1 << 62),
                 module=module,
                 folder=f"{home}/{project}/src",
-                files=sample_files(),
+                files={**sample_files(), **{f"{home}/{path}": text for path, text in private.items()}},
             )
         )
     return made[0], made[1]
@@ -98,6 +102,8 @@ _ALL = 0.9  # of what was left: who looks at the clock of a child does not see i
 LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
+SMALL = 10_000  # bytes of a file
+QUOTED = re.compile(r"""['"]([^'"\n]{1,200})['"]""")
 
 
 class SharedRuns(tuple[Job, ...]):
@@ -273,6 +279,8 @@ class Batch:
 class CallRunner:
     """Runs the calls of one function; remembers the tier that accepts its source, and the effects of the runs.
 
+    `called` are the effects of calls alone, `given` the texts among their arguments, `written` the texts of small files
+    that they left.
     A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
     of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
     """
@@ -282,6 +290,9 @@ class CallRunner:
     budget: Budget
     tier: Tier = Tier.RESTRICTED
     effects: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.runnable.borrowed and self.importable is not None:
@@ -338,8 +349,27 @@ class CallRunner:
                     if answer.outcome is Outcome.NOT_RUN
                 }
             self.effects.update(result.effects)
+            self._note(batch.calls, result)
             results.append(result)
         return tuple(results)
+
+    @property
+    def leaving(self) -> Iterator[str]:
+        """What calls gave to connections, processes and files."""
+        for effect in self.called:
+            what = effect.partition(":")[0]
+            if OBSERVED.get(what) in (NETWORK, PROCESS) or what in CHANGING:
+                yield effect
+        yield from self.written
+
+    def _note(self, calls: Sequence[Call], result: JobResult) -> None:
+        self.called.update(result.called)
+        if result.called:
+            self.given.update(_texts([(call.target, call.setup, call.args) for call in calls]))
+            files = (content for answer in result.calls for _, content in answer.files)
+            self.written.update(
+                text.decode("latin-1") for text in files if isinstance(text, bytes) and len(text) < SMALL
+            )
 
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
@@ -357,6 +387,15 @@ class CallRunner:
             trace=self.runnable.name if batch.trace and not imported else "",
             importing=self.importable if imported else None,
         )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a plain value, those in code among them."""
+    if isinstance(value, str):
+        yield from (value, *QUOTED.findall(value))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _texts(item)
 
 
 def rows_of(result: JobResult, calls: int) -> list[tuple[CallResult, ...]]:

@@ -19,6 +19,7 @@ TABLE = Path(__file__).with_name("verdicts.toml")
 NOT = "not "
 ALWAYS = "always"
 LOOKALIKE = "lookalike"
+UNANNOUNCED = "unannounced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Row:
     @property
     def rule(self) -> str:
         """The rule of the audit under which it is shown."""
+        if UNANNOUNCED in self.when:
+            return UNANNOUNCED
         if self.claims and self.verdict in (Verdict.NO_SIGNAL, Verdict.BADTYPE):
             return LOOKALIKE
         return (

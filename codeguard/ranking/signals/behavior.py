@@ -28,6 +28,7 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
 COMPARED = frozenset({Verdict.PASS, Verdict.DIFFERS})
 LEAST_DIVERGENCE = 2.0
+UNANNOUNCED = "unannounced"
 SENDING = frozenset({"network", "process"})
 TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
 
@@ -66,7 +67,7 @@ class BehaviorSignal:
             id=rule.id,
             penalty=penalty,
             convicts=convicts,
-            demotes=report.refuted and penalty > 0 and not convicts,
+            demotes=(report.refuted or row == UNANNOUNCED) and penalty > 0 and not convicts,
             reason=describe(report),
             severity=rule.severity,
             confidence=rule.confidence,
@@ -135,8 +136,27 @@ class BehaviorSignal:
         )
 
 
+def disputed(chunk: Chunk, rival: Chunk, call: str, own: str, other: str) -> Evidence:
+    """Return the evidence that two candidates which claim the same contradict one another on a call."""
+    rule = _RULES["disputed"]
+    place = f"{rival.path}:{rival.start_line}"
+    return Evidence(
+        signal=BehaviorSignal.name,
+        id=rule.id,
+        penalty=0.0,
+        reason=f"disputed: called with {call} it returns {own}, and {rival.symbol} in {place}, which claims the same, "
+        f"{other}; which of them is wrong is not known",
+        severity=rule.severity,
+        confidence=rule.confidence,
+        span=chunk.span,
+        measurements={"disputed": place, "call": call, "own": own, "other": other},
+    )
+
+
 def _rows_of(report: CheckReport) -> tuple[Rule, str]:
     """Return the rule of a report, and its row in the table of weights."""
+    if report.unannounced:
+        return _RULES[UNANNOUNCED], UNANNOUNCED
     if report.verdict in UNSHOWN and report.claims:
         row = "lookalike" if report.refuted else "unshown"
         # What another definition replaces in its own file is one way of not being what it seems.

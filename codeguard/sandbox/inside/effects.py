@@ -5,11 +5,15 @@ The child reports this itself: hostile code can hide effects or invent them.
 
 from __future__ import annotations
 
+import builtins
 import errno
+import os
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from .wire import MAX_EFFECT, MAX_EFFECTS
+from .wire import CALLS, MAX_EFFECT, MAX_EFFECTS
 
 FILENAME = "<candidate>"  # of the code under test, where the job names no file
 
@@ -32,72 +36,57 @@ def _first(arguments: tuple[object, ...]) -> object:
     return arguments[0] if arguments else ""
 
 
-# audit event: (kind of effect, what to show of the arguments)
-_EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = {
-    "import": ("import", _first),
-    "open": ("open", _first),
-    "os.listdir": ("list", _first),
-    "os.scandir": ("list", _first),
-    "os.walk": ("list", _first),
-    "glob.glob": ("list", _first),
-    "os.remove": ("delete", _first),
-    "os.rmdir": ("delete", _first),
-    "shutil.rmtree": ("delete", _first),
-    "os.rename": ("write", _first),
-    "os.mkdir": ("write", _first),
-    "os.link": ("write", _first),
-    "os.symlink": ("write", _first),
-    "os.chmod": ("write", _first),
-    "os.chown": ("write", _first),
-    "os.truncate": ("write", _first),
-    "os.utime": ("write", _first),
-    "os.chdir": ("chdir", _first),
-    "os.putenv": ("setenv", _first),
-    "os.unsetenv": ("setenv", _first),
-    "os.system": ("exec", _first),
-    "os.exec": ("exec", _command),
-    "os.posix_spawn": ("exec", _command),
-    "os.spawn": ("exec", _command),
-    "os.startfile": ("exec", _first),
-    "subprocess.Popen": ("exec", _command),
-    "pty.spawn": ("exec", _first),
-    "os.fork": ("fork", None),
-    "os.forkpty": ("fork", None),
-    "_thread.start_new_thread": ("thread", None),
-    "_thread.start_joinable_thread": ("thread", None),
-    "os.kill": ("kill", _first),
-    "os.killpg": ("kill", _first),
-    "signal.pthread_kill": ("kill", _first),
-    "socket.__new__": ("socket", None),
-    "socket.connect": ("connect", _address),
-    "socket.bind": ("bind", _address),
-    "socket.sendto": ("connect", _address),
-    "socket.sendmsg": ("connect", _address),
-    "socket.getaddrinfo": ("resolve", _first),
-    "socket.gethostbyname": ("resolve", _first),
-    "socket.gethostbyaddr": ("resolve", _first),
-    "urllib.Request": ("connect", _first),
-    "http.client.connect": ("connect", _address),
-    "ctypes.dlopen": ("native", _first),
-    "ctypes.dlsym": ("native", None),
-    "ctypes.call_function": ("native", None),
-    "mmap.__new__": ("native", None),
-    "marshal.loads": ("bytecode", None),
-    "code.__new__": ("bytecode", None),
-    "function.__new__": ("bytecode", None),
-    "pickle.find_class": ("unpickle", _command),
-    "exec": ("exec-code", None),
-    "compile": ("compile-code", None),
-    "builtins.input": ("stdin", None),
-    "sys._getframe": ("introspect", None),
-    "sys.settrace": ("introspect", None),
-    "sys.setprofile": ("introspect", None),
-    "sys.addaudithook": ("introspect", None),
-    "gc.get_objects": ("introspect", None),
-    "gc.get_referrers": ("introspect", None),
-    "gc.get_referents": ("introspect", None),
-    "resource.setrlimit": ("setrlimit", None),
-    "resource.prlimit": ("setrlimit", None),
+def _request(arguments: tuple[object, ...]) -> object:
+    return " ".join(str(part) for part in arguments[:3] if part)
+
+
+def _writes(arguments: tuple[object, ...]) -> bool:
+    """Return whether a file is opened to change it; the mode is missing where only the flags are known."""
+    flags = arguments[2] if len(arguments) > 2 else 0
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+# By what is shown of their arguments: kinds of effects, and the audit events that are one.
+_Show = Callable[[tuple[object, ...]], object]
+_KINDS: dict[_Show | None, dict[str, str]] = {
+    _first: {
+        "import": "import",
+        "open": "open",
+        "list": "os.listdir os.scandir os.walk glob.glob",
+        "delete": "os.remove os.rmdir shutil.rmtree",
+        "write": "os.rename os.mkdir os.link os.symlink os.chmod os.chown os.truncate os.utime",
+        "chdir": "os.chdir",
+        "setenv": "os.putenv os.unsetenv",
+        "exec": "os.system os.startfile pty.spawn",
+        "kill": "os.kill os.killpg signal.pthread_kill",
+        "resolve": "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr",
+        "native": "ctypes.dlopen",
+    },
+    _command: {"exec": "os.exec os.posix_spawn os.spawn subprocess.Popen", "unpickle": "pickle.find_class"},
+    _address: {
+        "connect": "socket.connect socket.sendto socket.sendmsg http.client.connect",
+        "bind": "socket.bind",
+    },
+    _request: {"connect": "urllib.Request"},
+    None: {
+        "fork": "os.fork os.forkpty",
+        "thread": "_thread.start_new_thread _thread.start_joinable_thread",
+        "socket": "socket.__new__",
+        "native": "ctypes.dlsym ctypes.call_function mmap.__new__",
+        "bytecode": "marshal.loads code.__new__ function.__new__",
+        "exec-code": "exec",
+        "compile-code": "compile",
+        "stdin": "builtins.input",
+        "introspect": "sys._getframe sys.settrace sys.setprofile sys.addaudithook"
+        " gc.get_objects gc.get_referrers gc.get_referents",
+        "setrlimit": "resource.setrlimit resource.prlimit",
+    },
+}
+_EVENTS = {
+    event: (kind, show)
+    for show, kinds in _KINDS.items()
+    for kind, events in kinds.items()
+    for event in events.split()
 }
 
 
@@ -120,8 +109,10 @@ class Effects:
     def __init__(self) -> None:
         self.active = False
         self.filename = FILENAME
+        self.before: list[str] = []
         self.seen: dict[str, None] = {}
         self._imports = 0
+        self._watched: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
     def note(self, kind: str, what: object = "") -> None:
         """Record one attempt, `kind` or `kind:what`."""
@@ -143,15 +134,47 @@ class Effects:
 
     def clear(self) -> None:
         """Forget what was recorded."""
-        self.seen.clear()
-        self._imports = 0
+        self.before, self.seen, self._imports = [], {}, 0
+
+    def divide(self) -> None:
+        """Keep apart what was recorded so far, while the module was executed, from what its calls will do."""
+        before = [*self.seen, CALLS]
+        self.clear()
+        self.before = before
+
+    def watch(self, names: Iterable[object]) -> None:
+        """Remember what standard modules and their functions are, to note later which of them were replaced."""
+        modules = [item for item in (builtins, *names) if isinstance(item, types.ModuleType)]
+        standard = [item for item in modules if item.__name__ in sys.stdlib_module_names]
+        self._watched = [
+            (
+                f"{item.__name__}.",
+                vars(item),
+                {name: made for name, made in vars(item).items() if callable(made)},
+            )
+            for item in standard
+        ]
+        self._watched.append(("", sys.modules, {**sys.modules}))
+
+    def restore(self) -> None:
+        """Undo what was replaced, so that what follows is our own code, and note it."""
+        replaced = []  # first all of it: noting calls functions that may be among them
+        for prefix, now, before in self._watched:
+            for name, made in before.items():
+                if now.get(name) is not made:
+                    now[name] = made
+                    replaced.append(prefix + name)
+        self.active = True
+        for name in replaced:
+            self.note("replace", name)
+        self.active = False
 
     def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
         if not self.active:
             return
         known = _EVENTS.get(event)
         if known is not None and (event not in _OFTEN_INNOCENT or self._direct()):
-            kind, show = known
+            kind, show = ("write", _first) if event == "open" and _writes(arguments) else known
             self.note(kind, "" if show is None else show(arguments))
 
     def _direct(self) -> bool:

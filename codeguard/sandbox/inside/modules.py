@@ -157,10 +157,11 @@ class Facade:
             raise AttributeError(f"module {own!r} has no attribute {name!r}") from None
 
     def __setattr__(self, name: str, value: object) -> None:
+        policy.refuse(f"a change of {object.__getattribute__(self, '__name__')}")
         raise AttributeError("a module's names are read only here")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a module's names are read only here")
+        setattr(self, name, None)
 
     def __dir__(self) -> list[str]:
         return sorted(object.__getattribute__(self, "_names"))

@@ -209,16 +209,23 @@ class Runner:
             out.take()
             if self._files is not None:
                 self._files.keep()
-            for call in prepared:
-                write(wire.frame(_json(self._call(call, scope, out, encoder))))
+            self.effects.divide()
+            self.effects.watch(scope.values())
+            try:
+                for call in prepared:
+                    write(wire.frame(_json(self._call(call, scope, out, encoder))))
+            except Exception as error:  # of our own functions, after others were put in their place
+                raise _StopError("error", f"{type(error).__name__}: {_text(error)}") from None
+            finally:
+                self.effects.restore()
         except _StopError as stop:
             status, detail = stop.status, stop.detail
         if tracer is not None:
             tracer.stop()
         if policy.refusals and status in ("completed", "error"):
             status, detail = "policy", f"refused when run: {policy.refusals[0]}"
-        end = ["end", status, detail, list(self.effects.seen), None if tracer is None else tracer.report()]
-        write(wire.frame(_json(end)))
+        seen = [*self.effects.before, *self.effects.seen]
+        write(wire.frame(_json(["end", status, detail, seen, None if tracer is None else tracer.report()])))
 
     def _imported_as(self, code: types.CodeType, name: str, folder: str) -> types.CodeType:
         """Give the module the names that an import from a file gives, and return its code with that file."""

@@ -38,7 +38,8 @@ MAX_ITEMS = 1000  # taken from an iterator
 MAX_TEXT = 2000  # characters of a message
 MAX_STDOUT = 32 * 1024  # characters captured in a job
 MAX_EFFECTS = 64
-MAX_EFFECT = 200  # characters of one effect
+MAX_EFFECT = 1000  # characters of one effect: a secret may stand behind a long address
+CALLS = ""  # among the effects: what follows was done by the calls, not while the module was executed
 
 
 def frame(body: bytes) -> bytes:
