@@ -77,8 +77,9 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
 def _owners(here: Path) -> dict[str, str]:
     """Return whom CODEOWNERS names for top folders: a hint, because whoever can write here can write that."""
     places = (here / folder / "CODEOWNERS" for folder in (".github", ".", "docs"))
-    text = next((place.read_text("utf-8", "replace") for place in places if place.is_file()), "")
-    rows = (line.partition("#")[0].split() for line in text[:100_000].splitlines())
+    small = (place for place in places if place.is_file() and place.stat().st_size < 100_000)
+    text = next((place.read_text("utf-8", "replace") for place in small), "")
+    rows = (line.partition("#")[0].split() for line in text.splitlines())
     return {
         row[0].strip("/*").split("/")[0]: f", CODEOWNERS: {' '.join(row[1:4])}" for row in rows if row[1:]
     }
