@@ -34,7 +34,7 @@ OTHER = '"""Return the distance of two places on a sphere."""'
 
 
 BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
-BODIES += ["return line", "print('working', line, limit)\n    return None", "logger.info(line)"]
+COMPUTING_NOTHING = ["return line", "print('working', line, limit)\n    return None", "logger.info(line)"]
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -43,6 +43,16 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
     report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
     assert report.reason == "does nothing with its arguments"
+
+
+@pytest.mark.parametrize("body", COMPUTING_NOTHING)
+def test_what_reads_its_arguments_and_computes_nothing_is_run_where_there_is_a_twin(
+    check: Check, body: str
+) -> None:
+    report = check(f"def distance_of(line, limit):\n    {OTHER}\n    {body}\n", TRUSTED)
+    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
+    run = check(f"def parse_line(line, limit):\n    {DOC}\n    {body}\n", TRUSTED)
+    assert run.reason != report.reason
 
 
 TOLD = '"""Return the distance of two places."""'

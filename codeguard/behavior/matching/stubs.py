@@ -26,11 +26,12 @@ _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
-def does_nothing(function: Function) -> bool:
-    """Return whether a function with parameters computes nothing from them, calls nothing and changes nothing.
+def does_nothing(function: Function, *, computes: bool = False) -> bool:
+    """Return whether a function with parameters reads none of them, calls nothing and changes nothing.
 
-    It may print or log although its description does not say so, return a constant or one of its parameters as it
-    is, raise, or end without a result. Declarations of overloaded or abstract functions do not count.
+    It may return a constant, raise, or end without a result. With `computes` it is enough that it computes nothing from
+    them: it may return one as it is, and print or log what its description does not say. Declarations of overloaded or
+    abstract functions do not count.
     """
     if any(dotted_name(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
         return False
@@ -38,7 +39,7 @@ def does_nothing(function: Function) -> bool:
     if not given:
         return False
     said = set(re.findall(r"\b\w{3}", (ast.get_docstring(function) or "")[:4_000].lower()))
-    for node in _body(function, given, said):
+    for node in _body(function, given if computes else (), said if computes else None):
         if isinstance(node, (*_ASKS, *_CHANGES)) or (isinstance(node, ast.Name) and node.id in given):
             return False
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
@@ -118,12 +119,12 @@ def describes_result(definition: Definition) -> bool:
     return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
-def _body(function: Function, given: Collection[str], said: Collection[str]) -> Iterator[ast.AST]:
+def _body(function: Function, given: Collection[str], said: Collection[str] | None) -> Iterator[ast.AST]:
     """Yield the nodes that a call executes, without exceptions raised, what is told, and a parameter returned."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Raise) or _only_tells(node, said):
+        if isinstance(node, ast.Raise) or (said is not None and _only_tells(node, said)):
             continue
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and node.value.id in given:
             continue
