@@ -95,6 +95,7 @@ Answered = dict[str, list[Answers]]
 """The answers of functions to probes, by a digest of everything they depend on."""
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
+_NEARLY_ALL = 0.8  # of its limit, seen of a child that was out of time on a busy machine
 LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
@@ -225,7 +226,7 @@ class RunMemory:
 def _holds(result: JobResult, limits: Limits) -> bool:
     """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
     if result.status is Status.TIMEOUT:
-        return result.spent_s >= _ALL * limits.cpu_s
+        return result.spent_s >= _NEARLY_ALL * limits.cpu_s
     return result.status in LASTING and result.spent_s <= min(limits.cpu_s, limits.wall_s)
 
 
