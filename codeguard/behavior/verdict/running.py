@@ -195,7 +195,7 @@ class RunMemory:
             results: list[JobResult] = []
             for key, job, known in zip(keys, jobs, found, strict=True):
                 results.append(result := next(made) if known is None else known)
-                if _holds(result, job.limits):
+                if holds(result, job.limits):
                     self.used[key] = to_values(result)
                 else:
                     self.lasting = False
@@ -209,7 +209,7 @@ class RunMemory:
             found = None if kept is None else from_values(job, kept)
         except MalformedError:  # of a worker that was not itself
             return None
-        return found if found is not None and _holds(found, job.limits) else None
+        return found if found is not None and holds(found, job.limits) else None
 
     def _key(self, job: Job) -> str:
         table = job.importing
@@ -223,7 +223,7 @@ class RunMemory:
         return parts_digest(self.basis, job.source, *map(written, (around, *calls)))
 
 
-def _holds(result: JobResult, limits: Limits) -> bool:
+def holds(result: JobResult, limits: Limits) -> bool:
     """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
     if result.status is Status.TIMEOUT:
         return result.spent_s >= _NEARLY_ALL * limits.cpu_s
