@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from codeguard.analysis.python.counterparts import WORD, name_words
 from codeguard.analysis.python.sketches import resemblance
@@ -54,6 +54,7 @@ LEAST_BODY_TOKENS = 28
 LEAST_COMMON_CODE = 0.4  # more than independent implementations have in common
 MAX_SCORED = 40
 MAX_NAMED = 10  # further ones that have the whole name
+MAX_LAST = 128  # functions that are checked at the same time, and each asked for several times
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,19 +370,18 @@ class ReferenceIndex:
     def __init__(self, references: Sequence[Features]) -> None:
         self._references = references
         self._postings: dict[str, list[int]] = {}
-        self._last: tuple[Features, list[tuple[int, Similarity]]] | None = None
+        self._last: dict[int, tuple[Features, list[tuple[int, Similarity]]]] = {}
         for index, reference in enumerate(references):
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
-        self._weights: dict[str, float] = {}
+        every = len(references) + 1
+        self._weight = cache(
+            lambda word: math.log(every / max(1, len(self._postings.get(f"doc:{word}", ())))) + EVERYWHERE
+        )
 
     def weigh(self, described: frozenset[str]) -> float:
         """Return the weight of words; words that occur in many descriptions weigh little."""
-        every = len(self._references) + 1
-        for word in described - self._weights.keys():
-            holders = len(self._postings.get(f"doc:{word}", ()))
-            self._weights[word] = math.log(every / max(1, holders)) + EVERYWHERE
-        return sum(map(self._weights.__getitem__, described))
+        return sum(map(self._weight, described))
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""
@@ -398,8 +398,8 @@ class ReferenceIndex:
 
     def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the references that share most features with a function, with their similarity; cached."""
-        if self._last is not None and self._last[0] is wanted:
-            return self._last[1]
+        if id(wanted) in self._last:
+            return self._last[id(wanted)][1]
         votes: dict[int, float] = {}
         for key in sorted(_keys(wanted)):
             holders = self._postings.get(key, ())
@@ -410,11 +410,11 @@ class ReferenceIndex:
         # The words of a long body are those of many functions, and must not crowd out the one of that name.
         named = frozenset(self._postings.get(_whole_name(wanted), ()))
         nearest = nearest[:MAX_SCORED] + [one for one in nearest[MAX_SCORED:] if one in named][:MAX_NAMED]
-        self._last = (
-            wanted,
-            [(index, self.compare(wanted, self._references[index])) for index in nearest],
-        )
-        return self._last[1]
+        if len(self._last) >= MAX_LAST:
+            self._last.clear()
+        found = [(index, self.compare(wanted, self._references[index])) for index in nearest]
+        self._last[id(wanted)] = wanted, found  # as long as it is here, no other has its number
+        return found
 
 
 def _whole_name(wanted: Features) -> str:

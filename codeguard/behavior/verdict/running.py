@@ -99,6 +99,7 @@ Answered = dict[str, list[Answers]]
 """The answers of functions to probes, by a digest of everything they depend on."""
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
+_NEARLY_ALL = 0.8  # of its limit, seen of a child that was out of time on a busy machine
 LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
@@ -200,7 +201,7 @@ class RunMemory:
             results: list[JobResult] = []
             for key, job, known in zip(keys, jobs, found, strict=True):
                 results.append(result := next(made) if known is None else known)
-                if _holds(result, job.limits):
+                if holds(result, job.limits):
                     self.used[key] = to_values(result)
                 else:
                     self.lasting = False
@@ -214,7 +215,7 @@ class RunMemory:
             found = None if kept is None else from_values(job, kept)
         except MalformedError:  # of a worker that was not itself
             return None
-        return found if found is not None and _holds(found, job.limits) else None
+        return found if found is not None and holds(found, job.limits) else None
 
     def _key(self, job: Job) -> str:
         table = job.importing
@@ -228,10 +229,10 @@ class RunMemory:
         return parts_digest(self.basis, job.source, *map(written, (around, *calls)))
 
 
-def _holds(result: JobResult, limits: Limits) -> bool:
+def holds(result: JobResult, limits: Limits) -> bool:
     """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
     if result.status is Status.TIMEOUT:
-        return result.spent_s >= _ALL * limits.cpu_s
+        return result.spent_s >= _NEARLY_ALL * limits.cpu_s
     return result.status in LASTING and result.spent_s <= min(limits.cpu_s, limits.wall_s)
 
 
