@@ -24,7 +24,17 @@ class Weight:
 INSECURE = "insecure"
 # Signals that judge where a text comes from, flaws, or what was not read.
 NO_HARM = frozenset(
-    {"provenance", "distance", "perplexity", "near_copy", "audit", "documents", "secrets", INSECURE}
+    {
+        "provenance",
+        "distance",
+        "perplexity",
+        "unrelated",
+        "near_copy",
+        "audit",
+        "documents",
+        "secrets",
+        INSECURE,
+    }
 )
 DEFAULTS: Mapping[str, Weight] = {
     "provenance.trusted": Weight(-0.5, "the team's own text, verified now: a bonus below one deviation"),
