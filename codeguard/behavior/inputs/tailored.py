@@ -29,7 +29,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.syntax.constants import UnknownValueError
 
 MAX_GUARDS = 60
-MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
+MAX_LENGTH = 20_000  # elements of a sequence that is made to reach a length
 MAX_ROWS = 12
 MAX_NESTED = 6
 Slots = dict[str, object]  # parameter name to value
@@ -418,15 +418,17 @@ def _guard_inputs(
 ) -> Iterator[Tailored]:
     """Yield inputs that satisfy the candidate's guards, made from the largest examples.
 
-    A constant that no guard compares with a parameter is tried as if each parameter were.
+    A constant that no guard compares with a parameter is tried as if each parameter were, or its length.
     """
     names = [item.name for item in candidate.definition.parameters if item.kind == "positional"]
     guards = guards_of(candidate.runnable.node, names, parse_or_none(candidate.runnable.source))
-    guards += [
-        Guard((Condition(ast.Name(name), sign, value),), {})
-        for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False))
-        for sign, value in _signs(literal, shape)
-    ]
+    for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False)):
+        guards += [
+            Guard((Condition(ast.Name(name), sign, value),), {}) for sign, value in _signs(literal, shape)
+        ]
+        if type(literal) is int and (shape.texts is not None or shape.items is not None):
+            length = ast.Call(ast.Name("len"), [ast.Name(name)], [])
+            guards.append(Guard((Condition(length, _LESS, literal),), {}))
     magic = {id(guard): any(_is_magic(value, known) for value in guard.constants) for guard in guards}
     for guard in sorted(guards, key=lambda guard: not magic[id(guard)]):
         ordered = any(condition.operator == _LESS for condition in guard.conditions)

@@ -83,6 +83,7 @@ class FingerprintIndex:
         for args in _plain_calls():
             shown.setdefault(tuple(map(argument_kind, args)), {}).setdefault(result_text(args), args)
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
+        self._shown = Counter(kinds for own in self.kinds.values() for kinds in own)
 
     def calls(self, kinds: Kinds) -> Calls:
         """Return the calls of a kind."""
@@ -99,9 +100,8 @@ class FingerprintIndex:
 
         Python code accepts many kinds of arguments that it was not made for, so those of most trusted functions count.
         """
-        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
         taken = [kinds for kinds, answers in tried.items() if any(answer is not None for answer in answers)]
-        return sorted(taken, key=lambda kinds: (-shown[kinds], -len(set(tried[kinds]))))[:MOST_KINDS]
+        return sorted(taken, key=lambda kinds: (-self._shown[kinds], -len(set(tried[kinds]))))[:MOST_KINDS]
 
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Record a trusted function's results for the calls of a kind."""
@@ -145,10 +145,8 @@ class FingerprintIndex:
 
     def common_kinds(self, wanted: Features) -> list[Kinds]:
         """Return the kinds that a function may accept by its number of arguments, most common first."""
-        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
-        return sorted(
-            (kinds for kinds in self._groups if wanted.accepts(len(kinds))), key=lambda kinds: -shown[kinds]
-        )
+        taken = (kinds for kinds in self._groups if wanted.accepts(len(kinds)))
+        return sorted(taken, key=lambda kinds: -self._shown[kinds])
 
 
 def weight_of(answer: str, places: Collection[int]) -> float:

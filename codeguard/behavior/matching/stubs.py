@@ -9,15 +9,7 @@ from collections.abc import Iterator, Sequence
 from codeguard.behavior.source.definitions import Definition, Function
 from codeguard.syntax.names import dotted_name
 
-LEAST_WORDS = 3  # of a description
 LEAST_EMPTY = 3  # methods of a class that do nothing
-# Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
-_MEANT = re.compile(
-    r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
-    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
-    r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
-    re.IGNORECASE,
-)
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
@@ -71,30 +63,13 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
     names = [dotted_name(item).rpartition(".")[2] for item in function.decorator_list]
     if names != ["overload"] or not _has_no_body(function):
         return False
+    every = ast.walk(ast.Module(list(statements), []))
     return any(
         isinstance(item, Function) and item.name == function.name and item.lineno > function.lineno
-        for block in (statements, *_class_bodies(statements))
+        for block in (statements, *(node.body for node in every if isinstance(node, ast.ClassDef)))
         if function in block
         for item in block
     )
-
-
-_WITH_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
-
-
-def _class_bodies(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """Yield the bodies of all classes that are in no function."""
-    waiting: list[ast.AST] = list(statements)
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, ast.ClassDef):
-            yield item.body
-        if not isinstance(item, Function):
-            waiting += [
-                node
-                for node in ast.iter_child_nodes(item)
-                if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))
-            ]
 
 
 def is_meant_empty(definition: Definition) -> bool:
@@ -103,17 +78,6 @@ def is_meant_empty(definition: Definition) -> bool:
     if definition.owner is None:
         return raises and _RAISES.match(definition.docstring) is not None
     return raises or _is_interface(definition.owner)
-
-
-def describes_result(definition: Definition) -> bool:
-    """Return whether a function describes a result, and nothing indicates that it is meant to do nothing.
-
-    Methods and decorated functions are excluded, because they may be there to be overridden.
-    """
-    if definition.owner is not None or definition.node.decorator_list:
-        return False
-    docstring = definition.docstring
-    return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
 def _body(function: Function) -> Iterator[ast.AST]:

@@ -15,13 +15,14 @@ from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.matching.stubs import does_nothing, is_meant_empty
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import Strength
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.probing import (
@@ -100,7 +101,7 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
-        self._adequacies: dict[str, float] = {}
+        self._strengths: dict[str, Strength] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
             repr(self._budget),
@@ -226,7 +227,7 @@ class BehaviorChecker:
         return self._plan(candidate)
 
     def _stub_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function that does nothing although it claims to be a trusted one or describes a result.
+        """Report a function that does nothing although it claims to be a trusted one.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
         well, or the stub is there to be overridden.
@@ -237,10 +238,9 @@ class BehaviorChecker:
         ):
             return None
         claims = self._lookalike_name(candidate)
-        if not claims and not describes_result(candidate.definition):
+        if not claims:
             return None
         row = named("does-nothing")
-        claims = claims or "what its description promises"
         effects = candidate.effects
         return self._untested(row.reason, effects=effects, claims=claims, refuted=True, decided_by=row.id)
 
@@ -323,7 +323,7 @@ class BehaviorChecker:
         candidate, references = plan
         probes = Probes(self._basis)
         session = CandidateSession(
-            candidate, self._sandbox.level, self._budget, self._seed, probes, self._adequacies
+            candidate, self._sandbox.level, self._budget, self._seed, probes, self._strengths
         )
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)

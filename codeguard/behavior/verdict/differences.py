@@ -1,7 +1,7 @@
 """Separate what is wrong inside a trusted function's contract from what the contract leaves open.
 
 Two honest implementations may reject an empty list with different exceptions, return None or -1 if nothing is found,
-count from 0 or from 1, return a set or a list. Such a difference is none of substance only if the candidate is
+return a set or a list. Such a difference is none of substance only if the candidate is
 consistent: every result has the same form, or every input of one edge case (empty, zero, negative, an unsupported
 type) is treated alike.
 """
@@ -15,7 +15,7 @@ from functools import partial
 from operator import attrgetter
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
+from codeguard.behavior.specs.contract import ORDER, REFUSALS, Contract, as_list, is_real
 from codeguard.behavior.verdict.comparison import (
     CaseResult,
     Comparison,
@@ -30,7 +30,6 @@ LEAST_SHOWN = 3  # distinct results that have to agree on a form before it count
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
 MOST_DIGITS = 7
 LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
-NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
 # What the sandbox raises where it refuses something, and where it lacks a module.
 HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
@@ -161,10 +160,6 @@ def _forms(pairs: Sequence[CaseResult], contract: Contract) -> Iterator[tuple[st
     yield "another kind of container", partial(_is_other_container, ordered=True)
     if ORDER in contract.leaves_open and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
-    yield "gives negative numbers another sign", _other_sign
-    if POSITION in contract.leaves_open:
-        yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
-        yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
     for digits in range(MOST_DIGITS):
         yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
 
@@ -235,26 +230,8 @@ def _reorders(pairs: Sequence[CaseResult]) -> bool:
     return bool(long) and sum(not pair.is_same for pair in long) >= LEAST_REORDERED * len(long)
 
 
-def _other_sign(pair: CaseResult) -> bool:
-    """Return whether the results differ only in sign while one of several numbers is negative.
-
-    The sign of a common divisor or a remainder of negative numbers is a choice. The sign of a distance is not: it also
-    differs if no number is negative.
-    """
-    first, second = _number(pair.expected.value), _number(pair.answer.value)
-    numbers = [number for value in pair.case.call.args or () if (number := _number(value)) is not None]
-    negative = len(numbers) > 1 and min(numbers) < 0
-    opposite = first is not None and second is not None and first == -second
-    return pair.is_same or (pair.returned and negative and opposite)
-
-
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_shifted(pair: CaseResult, by: int) -> bool:
-    first, second = _number(pair.expected.value), _number(pair.answer.value)
-    return pair.returned and first is not None and second is not None and second - first == by
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
@@ -285,7 +262,7 @@ def _edges(
     for label, members in by_edge:
         within = {id(member) for member in members}
         differing = [pair for pair in left if id(pair) in within]
-        if differing and _is_consistent_edge(members, differing, refused=label.startswith(NUMBER_INPUT)):
+        if differing and _is_consistent_edge(members, differing):
             description.append(f"treats {label} differently")
             left = [pair for pair in left if id(pair) not in within]
     return left, tuple(description)
@@ -336,17 +313,11 @@ def _is_one_way(members: Sequence[CaseResult], way: str) -> bool:
     return all(_treatment(pair.answer) == way for pair in members)
 
 
-def _is_consistent_edge(
-    members: Sequence[CaseResult], differing: Sequence[CaseResult], *, refused: bool
-) -> bool:
-    """Return whether every input of this kind is treated in one way, and no rejected input is accepted.
-
-    With `refused`, returning an empty value for each of them does not count as such a way.
-    """
+def _is_consistent_edge(members: Sequence[CaseResult], differing: Sequence[CaseResult]) -> bool:
+    """Return whether every input of this kind is treated in one way, and no rejected input is accepted."""
     way = _treatment(differing[0].answer)
-    empty = not refused and _is_empty_result(differing[0].answer)
     return (
-        (way == "refused" or empty)
+        (way == "refused" or _is_empty_result(differing[0].answer))
         and not any(map(_accepts_rejected, differing))
         and _is_one_way(members, way)
     )
@@ -386,7 +357,6 @@ def _is_negative(value: object) -> bool:
 _EDGES: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("None", lambda value: value is None),
     ("zero", lambda value: is_real(value) and not value),
-    (NUMBER_INPUT, lambda value: is_real(value) and bool(value)),
     ("negative numbers", _is_negative),
     ("fractions", lambda value: isinstance(value, float) and not value.is_integer()),
     ("empty input", lambda value: _sized(value) and not value),

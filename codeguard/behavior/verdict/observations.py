@@ -27,7 +27,6 @@ from codeguard.behavior.verdict.comparison import (
     comparable_results,
     compare_results,
     rejects_arguments,
-    result_kind,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -50,7 +49,6 @@ from codeguard.syntax.capabilities import (
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
-LEAST_SHARED_METHODS = 0.4
 LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
 
 
@@ -82,6 +80,9 @@ class Observations:
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
     noticed: float = 1.0
+    wrong_beyond: Sequence[CaseResult] = observation(
+        "a call that no example is like, but that the trusted function takes, has another result."
+    )
     constant_decides: bool = False
     disputed: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
@@ -296,14 +297,6 @@ class Observations:
         return [item for item in self.any_wrong if not is_hidden(item)]
 
     @property
-    def of_another_kind(self) -> bool:
-        """Whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
-        expected = {result_kind(item.case.expected.value) for item in self.results}
-        values = [item.answer.value for item in self.results if item.answer.outcome is Outcome.RETURNED]
-        given = {result_kind(value) for value in values if value is not None}
-        return bool(given) and not expected & given
-
-    @property
     def another_function(self) -> bool:
         """Whether a shipped spec describes another function, although its name is the same."""
         spec, features = self.standard, self.session.candidate.features
@@ -311,14 +304,13 @@ class Observations:
             return False
         names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
         is_named = spec.certain and features.written_name in names
-        return self.of_another_kind or (self.found.agreement <= LEAST_AGREEMENT and not is_named)
+        return self.found.agreement <= LEAST_AGREEMENT and not is_named
 
     @property
     def spec_claimed(self) -> bool:
-        """Whether a case of the spec agrees, beyond empty results of another kind, or its summary is repeated."""
-        agrees = self.found.agreement > 0 and not self.of_another_kind
+        """Whether a case of the spec agrees, or its summary is repeated."""
         summary = self.standard.summary if isinstance(self.standard, Spec) else ""
-        return agrees or repeated_words(self.session.candidate.features, summary) > 0
+        return self.found.agreement > 0 or repeated_words(self.session.candidate.features, summary) > 0
 
     # What agrees
 
@@ -368,14 +360,12 @@ class Observations:
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
-        another name that has half of the trusted class's text is that class.
+        A class under another name that has half of the trusted class's text is that class.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        akin = own.name == other.name and _has_akin_methods(own, other)
-        return not akin and not (self.violation and self.similarity.overlap.its_text)
+        return own.name != other.name and not (self.violation and self.similarity.overlap.its_text)
 
     @property
     def shares_text(self) -> bool:
@@ -439,13 +429,3 @@ def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
         for one in (own, trusted)
     )
     return 2 * sum(len(text) for text in known if text in set(mine)) >= sum(map(len, known))
-
-
-def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
-    """Return whether two classes have so many public methods in common that they are one kind of class."""
-    first, second = (
-        {item.name for item in one.body if isinstance(item, Function) and not item.name.startswith("_")}
-        for one in (own, trusted)
-    )
-    shared = len(first & second)
-    return shared > 0 and shared >= LEAST_SHARED_METHODS * len(first | second)

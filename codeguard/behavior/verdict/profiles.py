@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -151,17 +151,13 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {example.expression: options for example, options in filled}
-    seen += yield from _run_written(runner, [example for example, _ in filled], used)
+    seen += yield from run_written(runner, [example for example, _ in filled], used)
     # A candidate may have the same effects as the trusted function on these calls.
     capabilities = able | observed_effects(runner.effects)
     if any(capability.kind == CHANCE for capability in capabilities):
         seen = []  # agreement in two worlds may be chance
-    results = [
-        (item.call.args or (), item.answer.value) for item in seen if item.answer.outcome is Outcome.RETURNED
-    ]
-    results += [
-        (item.args or (), item.expected.value) for item in examples if isinstance(item.expected, Returns)
-    ]
+    results = [item.answer.value for item in seen if item.answer.outcome is Outcome.RETURNED]
+    results += [item.expected.value for item in examples if isinstance(item.expected, Returns)]
     contract = replace(
         written_contract(
             reference.prose,
@@ -239,7 +235,7 @@ def _written_calls(
     return known or [item.example for item in seen if item.example is not None]
 
 
-def _run_written(
+def run_written(
     runner: CallRunner,
     made: Sequence[Example],
     used: Mapping[str, tuple[OptionalParameter, ...]] | None = None,
@@ -275,8 +271,9 @@ def reference_results(
     inputs: Sequence[Arguments],
     examples: Sequence[Example],
     twice: bool = True,
+    refusals: Collection[str] = (),
 ) -> Steps[list[ObservedCall]]:
-    """Run the reference on inputs; return those with a result that may be expected.
+    """Run the reference on inputs; return those with a result that may be expected, or one of these exceptions.
 
     With `twice`, they are run in another world as well, and results that differ are left out.
     """
@@ -287,7 +284,7 @@ def reference_results(
         return []
     (first,) = yield from runner.run(Batch(calls))
     usual = {result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)}
-    documented = expected_exceptions(examples)
+    documented = expected_exceptions(examples).union(refusals)
     returned = [
         ObservedCall(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)
