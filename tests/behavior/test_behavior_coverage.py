@@ -51,10 +51,7 @@ def largest_first(values):
             "import functools\n    return functools.reduce(lambda a, b: a - b * a / 100, [price, percent])",
             Coverage.PARTIAL,
         ),
-        ("discounted(percent, price)", "return percent - percent * price / 100", Coverage.PARTIAL),
         ("largest_first(values)", "return sorted(values)[::-1]", Coverage.FULL),
-        ("largest_first(values)", "return reversed(sorted(values))", Coverage.PARTIAL),
-        ("largest_first(values)", "return (item for item in sorted(values)[::-1])", Coverage.PARTIAL),
     ],
 )
 def test_a_pass_is_full_where_every_part_is_reached(
@@ -63,6 +60,75 @@ def test_a_pass_is_full_where_every_part_is_reached(
     summary = TRUSTED.split(f"def {head[:8]}")[1].split('"""')[1].partition("\n")[0]
     report = check(f'def {head}:\n    """{summary}"""\n    {body}\n', TRUSTED)
     assert (report.verdict, report.coverage) == (Verdict.PASS, coverage), report
+
+
+MORE = '''
+def average(numbers):
+    """Return the mean of numbers.
+
+    >>> average([1, 2, 6])
+    3.0
+    """
+    row = list(numbers)
+    return sum(row) / len(row)
+
+
+def initials(text):
+    """Return the first letters of the words of a text.
+
+    >>> initials("one small step")
+    'oss'
+    """
+    return "".join(word[0] for word in text.split())
+
+
+def flat(rows):
+    """Return all that is in nested lists.
+
+    >>> flat([1, [2, [3]]])
+    [1, 2, 3]
+    """
+    if not isinstance(rows, list):
+        return [rows]
+    return [item for row in rows for item in flat(row)]
+
+
+def squeezed(rows):
+    """Return what is not empty, in a new list.
+
+    >>> squeezed([1, 0, 2])
+    [1, 2]
+    """
+    return [row for row in rows if row]
+
+
+def halved(number):
+    """Return half of a number, rounded down.
+
+    >>> halved(7)
+    3
+    """
+    return number // 2
+'''
+# Each agrees on all that is made of the examples, and is another function to somebody who calls it.
+BEYOND = {
+    "arguments by name": ("discounted(percent, price)", "return percent - percent * price / 100"),
+    "read twice": ("largest_first(values)", "return reversed(sorted(values))"),
+    "an iterator": ("average(numbers)", "return sum(numbers) / max(1, sum(1 for _ in numbers))"),
+    "a character": ("initials(text)", "return ''.join(word[0] for word in text.split(' ') if word)"),
+    "a depth": ("flat(rows)", "return [c for a in rows for b in (a if isinstance(a, list) else [a])"
+                " for c in (b if isinstance(b, list) else [b])]"),
+    "a kept result": ("squeezed(rows)", "return rows if all(rows) else [row for row in rows if row]"),
+    "a size": ("halved(number)", "return int(number * 0.5)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "body"), BEYOND.values(), ids=BEYOND)
+def test_agreement_on_what_examples_show_is_no_pass(check: Check, head: str, body: str) -> None:
+    code = TRUSTED + MORE
+    summary = code.split(f"def {head[:8]}")[1].split('"""')[1].partition("\n")[0]
+    report = check(f'def {head}:\n    """{summary}"""\n    {body}\n', code)
+    assert (report.verdict, report.decided_by) == (Verdict.DIFFERS, "differs-beyond"), report
 
 
 STATES = {

@@ -7,43 +7,34 @@ these calls mean something. They convict nobody: what nobody has shown may be ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments, key_of, until_error
 from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Example
 
-MAX_CALLS = 160
-MAX_BASES = 2
+MAX_CALLS, MAX_BASES = 160, 2
 # White space, punctuation, digits and letters of each kind that a program may treat in a way of its own.
 CHARACTERS = "\t\n\u00a0,'-_7Zéß²"
 RUN, MAX_RUNS = 20, 8  # of one character, and at how many places
 POWERS = (2, 3, 4, 6, 18)
 LONG = 300  # items; quadratic functions still take them
-CONTAINERS = (list, tuple, dict)
+DEEPER: Mapping[type, Callable[[Any], object]] = {
+    dict: lambda value: {"x": value}, list: lambda value: [value], tuple: lambda value: (value,),
+}  # fmt: skip
 
 
 def calls_beyond(shown: Sequence[Arguments]) -> list[Arguments]:
     """Return calls made from shown ones with one argument of another kind, or all containers one level deeper."""
     found: dict[str, Arguments] = {}
     for args, kwargs in shown[:MAX_BASES]:
-        rows: list[tuple[object, ...]] = [tuple(map(_deeper, args))]
+        rows = [tuple(DEEPER[type(value)](value) if type(value) in DEEPER else value for value in args)]
         for place, value in enumerate(args):
             rows += [(*args[:place], other, *args[place + 1 :]) for other in until_error(_others(value))]
         found |= {key_of(made): made for made in ((row, kwargs) for row in rows)}
     return list(found.values())[:MAX_CALLS]
-
-
-def _deeper(value: object) -> object:
-    match value:
-        case dict():
-            return {"x": value}
-        case list():
-            return [value]
-        case tuple():
-            return (value,)
-    return value
 
 
 def _others(value: object) -> Iterator[object]:
@@ -65,7 +56,11 @@ def _others(value: object) -> Iterator[object]:
         case list() | tuple():
             items = list(value)
             yield tuple(items) if isinstance(value, list) else items
-            made = [items * (LONG // max(1, len(items)) + 1), [*items, *items[::-1]], [*items, items]]
+            made = [
+                items * (LONG // max(1, len(items)) + 1),
+                [*items, *items[::-1]],
+                [*items, [items, items]],
+            ]
             made += [[*items[:-1], other] for item in items[-1:] for other in _others(item)]
             yield from (type(value)(row) for row in made)
         case dict():
@@ -90,7 +85,7 @@ def uses_beyond(definition: Definition, shown: Sequence[Arguments]) -> Iterator[
                 texts.append(f"{{'iterator': {name}({read}), 'row': {made}}}")
         if len(args) > 1:
             texts.append(f"{name}({', '.join(map('='.join, zip(names, args, strict=False)))})")
-        if any(isinstance(value, CONTAINERS) for value in call[0]):
+        if any(type(value) in DEEPER for value in call[0]):
             texts.append(f"(lambda *given: [{name}(*given) is one for one in given])({', '.join(args)})")
             texts.append(f"(lambda given: {name}(given) is given)({made})")
         texts.append(f"(lambda made: (*made, *made))({made})")

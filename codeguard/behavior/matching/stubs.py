@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.source.definitions import Definition, Function
 from codeguard.syntax.names import dotted_name
 
 LEAST_EMPTY = 3  # methods of a class that do nothing
-_RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
@@ -73,11 +71,9 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
 
 
 def is_meant_empty(definition: Definition) -> bool:
-    """Return whether a function that does nothing is there to be overridden, or says that it raises."""
-    raises = isinstance(definition.node.body[-1], ast.Raise)
-    if definition.owner is None:
-        return raises and _RAISES.match(definition.docstring) is not None
-    return raises or _is_interface(definition.owner)
+    """Return whether a method that does nothing is there to be overridden."""
+    owner = definition.owner
+    return owner is not None and (isinstance(definition.node.body[-1], ast.Raise) or _is_interface(owner))
 
 
 def _body(function: Function) -> Iterator[ast.AST]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.beyond import calls_beyond, uses_beyond
+from codeguard.behavior.inputs.tailored import own_inputs
 from codeguard.behavior.matching.repairs import single_edits
 from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference, same_value
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results, run_written
@@ -42,7 +43,8 @@ def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strengt
         return Strength(1.0, ())
     reference, shown = profile.reference, profile.shown_calls
     runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
-    made = [(args, kwargs) for args, kwargs in calls_beyond(shown) if domain.permits(args)]
+    made = [*own_inputs(reference, shown, domain), *calls_beyond(shown)]
+    made = [(args, kwargs) for args, kwargs in made if domain.permits(args)]
     refusals = {guard.exception for guard in profile.contract.guards}
     beyond = yield from reference_results(runner, reference, made, profile.examples, refusals=refusals)
     if "()" not in reference.runnable.target:

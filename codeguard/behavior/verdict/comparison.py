@@ -381,14 +381,6 @@ def comparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
     return [item for item in results if item.comparison is not Comparison.UNKNOWN]
 
 
-def rejects_arguments(results: Sequence[CaseResult]) -> bool:
-    """Return whether the candidate rejects the arguments of every call."""
-    return all(
-        item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
-        for item in comparable_results(results)
-    )
-
-
 def write_result(call: Call, answer: CallResult, raised: str = "raised") -> str:
     """Return a call's result as text, with the files that it left and the changes of arguments if it returns None."""
     if answer.outcome is not Outcome.RETURNED:

@@ -8,6 +8,7 @@ type) is treated alike.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ LEAST_SHOWN = 3  # distinct results that have to agree on a form before it count
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
 MOST_DIGITS = 7
 LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
+NUMBER_INPUT = "number input"
 REFUSES, TAKES = "refuses more inputs", "takes more inputs"
 # What the sandbox raises where it refuses something, and where it lacks a module.
 HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
@@ -176,13 +178,9 @@ def _is_printed(pair: CaseResult) -> bool:
 
 
 def _is_rounded(pair: CaseResult, digits: int) -> bool:
-    first, second = pair.expected.value, pair.answer.value
-    try:
-        return (
-            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
-        )
-    except (ValueError, OverflowError):
-        return False
+    first = pair.expected.value
+    finite = pair.returned and isinstance(first, float) and math.isfinite(first)
+    return finite and round(first, digits) == pair.answer.value  # type: ignore[call-overload]
 
 
 def _is_in_place(pair: CaseResult) -> bool:
@@ -230,10 +228,6 @@ def _reorders(pairs: Sequence[CaseResult]) -> bool:
     return bool(long) and sum(not pair.is_same for pair in long) >= LEAST_REORDERED * len(long)
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
 
 
@@ -262,7 +256,7 @@ def _edges(
     for label, members in by_edge:
         within = {id(member) for member in members}
         differing = [pair for pair in left if id(pair) in within]
-        if differing and _is_consistent_edge(members, differing):
+        if differing and _is_consistent_edge(members, differing, refused=label.startswith(NUMBER_INPUT)):
             description.append(f"treats {label} differently")
             left = [pair for pair in left if id(pair) not in within]
     return left, tuple(description)
@@ -292,7 +286,7 @@ def is_changed(result: CallResult, call: Call) -> bool:
 
 def _means_nothing_found(result: CallResult) -> bool:
     """Return whether a result means "nothing found"; 0 is an ordinary number here."""
-    return _is_empty_result(result) and _number(result.value) != 0 and not isinstance(result.value, float)
+    return _is_empty_result(result) and (not is_real(result.value) or result.value == -1)
 
 
 def _is_empty_result(result: CallResult) -> bool:
@@ -313,11 +307,17 @@ def _is_one_way(members: Sequence[CaseResult], way: str) -> bool:
     return all(_treatment(pair.answer) == way for pair in members)
 
 
-def _is_consistent_edge(members: Sequence[CaseResult], differing: Sequence[CaseResult]) -> bool:
-    """Return whether every input of this kind is treated in one way, and no rejected input is accepted."""
+def _is_consistent_edge(
+    members: Sequence[CaseResult], differing: Sequence[CaseResult], *, refused: bool
+) -> bool:
+    """Return whether every input of this kind is treated in one way, and no rejected input is accepted.
+
+    With `refused`, returning an empty value for each of them does not count as such a way.
+    """
     way = _treatment(differing[0].answer)
+    empty = not refused and _is_empty_result(differing[0].answer)
     return (
-        (way == "refused" or _is_empty_result(differing[0].answer))
+        (way == "refused" or empty)
         and not any(map(_accepts_rejected, differing))
         and _is_one_way(members, way)
     )
@@ -357,6 +357,7 @@ def _is_negative(value: object) -> bool:
 _EDGES: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("None", lambda value: value is None),
     ("zero", lambda value: is_real(value) and not value),
+    (NUMBER_INPUT, lambda value: is_real(value) and bool(value)),
     ("negative numbers", _is_negative),
     ("fractions", lambda value: isinstance(value, float) and not value.is_integer()),
     ("empty input", lambda value: _sized(value) and not value),

@@ -21,12 +21,12 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
+    NOT_TAKEN,
     Case,
     CaseResult,
     Comparison,
     comparable_results,
     compare_results,
-    rejects_arguments,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -34,7 +34,7 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.table import observation
 from codeguard.models import Verdict
-from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
+from codeguard.sandbox.model import CallResult, JobResult, Opaque, Outcome, Status
 from codeguard.syntax.capabilities import (
     CONVICTING,
     ENVIRONMENT,
@@ -48,6 +48,7 @@ from codeguard.syntax.capabilities import (
 
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
+LEAST_SHARED_METHODS = 0.4
 LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
 LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
 
@@ -241,7 +242,9 @@ class Observations:
     def refuses(self) -> bool:
         """Whether it refuses the arguments of every call, as another function would."""
         compared = comparable_results(self.results)
-        return bool(compared) and rejects_arguments(compared) and not self.similarity.overlap.edited_copy
+        refused = (item.answer.exception for item in compared if item.answer.outcome is Outcome.RAISED)
+        every = sum(not NOT_TAKEN.isdisjoint(names) for names in refused) == len(compared) > 0
+        return every and not self.similarity.overlap.edited_copy
 
     @property
     def any_wrong(self) -> list[CaseResult]:
@@ -360,17 +363,14 @@ class Observations:
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
-        A class under another name that has half of the trusted class's text is that class.
+        Classes of one name may be different ones as well, and have hardly a method in common then. A class under
+        another name that has half of the trusted class's text is that class.
         """
         own, other = self.session.candidate.definition.owner, self.reference.definition.owner
         if own is None or other is None or self.of_copied_class:
             return False
-        return own.name != other.name and not (self.violation and self.similarity.overlap.its_text)
-
-    @property
-    def shares_text(self) -> bool:
-        """Whether its text is nearly the trusted one, or its class has the name of the trusted one."""
-        return self.similarity.overlap.near_copy or self.similarity.comparable
+        akin = own.name == other.name and _has_akin_methods(own, other)
+        return not akin and not (self.violation and self.similarity.overlap.its_text)
 
 
 def meaning(name: str) -> str:
@@ -412,7 +412,8 @@ def _shows_something(item: CaseResult) -> bool:
     if answer is None or answer.outcome is not Outcome.RETURNED:
         return False
     left = bool(answer.stdout or answer.files) or is_changed(answer, item.case.call)
-    return answer.value is not None or left
+    is_function = isinstance(answer.value, Opaque) and answer.value.type_name == "function"
+    return (answer.value is not None and not is_function) or left
 
 
 def _returns_its_argument(item: CaseResult) -> bool:
@@ -429,3 +430,13 @@ def _is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
         for one in (own, trusted)
     )
     return 2 * sum(len(text) for text in known if text in set(mine)) >= sum(map(len, known))
+
+
+def _has_akin_methods(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether two classes have so many public methods in common that they are one kind of class."""
+    first, second = (
+        {item.name for item in one.body if isinstance(item, Function) and not item.name.startswith("_")}
+        for one in (own, trusted)
+    )
+    shared = len(first & second)
+    return shared > 0 and shared >= LEAST_SHARED_METHODS * len(first | second)

@@ -11,13 +11,14 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses
-from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
+from codeguard.behavior.inputs.generation import Arguments, generate, key_of, magnitude
 from codeguard.behavior.inputs.options import (
     OptionalParameter,
     filled_calls,
     has_option,
     plain_base,
 )
+from codeguard.behavior.inputs.tailored import own_inputs
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Parameter, parse_or_none
 from codeguard.behavior.source.reach import module_capabilities
@@ -145,6 +146,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else literals_of(tree)
         inputs = list(generate(calls, domain, random, budget.generated, literals))
+        inputs += [call for call in own_inputs(reference, calls, domain) if domain.admits(*call)]
         more = yield from reference_results(runner, reference, inputs, examples)
         steady = bool(more) and not any(item.kind in UNSTEADY for item in able)
         seen += more
@@ -187,7 +189,7 @@ def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[Obs
             monotonous = monotonous or next(iter(taken), [])
             taken = list(itertools.islice(telling, 1))
         if taken:
-            return list({_key(item.call): item for group in taken for item in group}.values())
+            return [item for group in taken for item in group]
     return monotonous
 
 
@@ -198,17 +200,13 @@ def _accepted_groups(
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
     seen = yield from reference_results(runner, reference, rows, ())
-    by_key = {_key(item.call): item for item in seen}
-    informative = [
-        item
-        for item in seen
-        if item.answer.value is not None or item.answer.files or item.answer.args_after != item.call.args
-    ]
-    if not informative:
+    by_key = {key_of((item.call.args or (), item.call.kwargs)): item for item in seen}
+    shown = ((item.answer, item.call.args) for item in seen)
+    if not any(one.value is not None or one.files or one.args_after != args for one, args in shown):
         return []
     taken: list[list[ObservedCall]] = []
     for group in groups:
-        answered = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
+        answered = [by_key.get(key_of(made)) for made in group]
         kept = [item for item in answered if item is not None]
         if kept and len(kept) * 4 >= len(group) * 3:
             taken.append(kept)
@@ -219,10 +217,6 @@ def _outcome(item: ObservedCall) -> str:
     answer = item.answer
     changed = answer.args_after if answer.args_after != item.call.args else None
     return repr((answer.value, answer.stdout, answer.files, changed))
-
-
-def _key(call: Call) -> str:
-    return repr((call.args, sorted(call.kwargs.items())))
 
 
 def _written_calls(

@@ -312,7 +312,8 @@ def _spread(result: JobResult, answers: Mapping[int, CallResult], count: int) ->
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Run the calls after one that hit a limit in new children, a few times, as long as some call finishes.
 
-    The status stays that of the first stuck child; calls that were not run are `not_run`.
+    Calls are skipped that share a trait with the stuck one which no finished call had: each would cost a second. The
+    status stays that of the first stuck child; calls that were not run are `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -325,13 +326,24 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
         if latest.status not in STUCK or False not in done or (attempt and True not in done):
             break
         stuck = pending[done.index(False)]
-        pending = [i for i in pending if i not in answers and i != stuck]
+        suspected = _traits(job.calls[stuck]).difference(*(_traits(job.calls[i]) for i in answers))
+        pending = [
+            i
+            for i in pending
+            if i not in answers and i != stuck and suspected.isdisjoint(_traits(job.calls[i]))
+        ]
         if not pending or attempt == MAX_STUCK:
             break
         (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
         effects.update(dict.fromkeys(latest.effects))
     result = replace(result, effects=tuple(effects), coverage=result.coverage or latest.coverage)
     return _spread(result, answers, len(job.calls))
+
+
+def _traits(call: Call) -> set[tuple[int, str]]:
+    """Return what an endless loop may depend on: the arguments by place, and which of them are negative."""
+    texts = [*enumerate(map(repr, call.args or ()))]
+    return {*texts, *((place, "-") for place, text in texts if text.startswith("-"))}
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:
