@@ -83,8 +83,7 @@ def uses_beyond(definition: Definition, shown: Sequence[Arguments]) -> Iterator[
             if isinstance(value, list | tuple):
                 read = ", ".join((*args[:place], f"iter({args[place]})", *args[place + 1 :]))
                 texts.append(f"{{'iterator': {name}({read}), 'row': {made}}}")
-        if len(args) > 1:
-            texts.append(f"{name}({', '.join(map('='.join, zip(names, args, strict=False)))})")
+        texts.append(f"{name}({', '.join(map('='.join, zip(names, args, strict=False)))})")
         if any(type(value) in DEEPER for value in call[0]):
             texts.append(f"(lambda *given: [{name}(*given) is one for one in given])({', '.join(args)})")
             texts.append(f"(lambda given: {name}(given) is given)({made})")

@@ -6,7 +6,7 @@ call notices may as well be the same function in other words, so that the share 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ LEAST_EDITS = 3  # of fewer, a share says nothing
 FIRST_CALLS = 6  # most edits are noticed by any call
 MOST_CALLS = 64
 LEAST_NOTICED = 0.5
+PAIR = {"iterator", "row"}
 BEYOND_S = 0.25  # CPU seconds of a trusted function on calls beyond its examples, some of which are large
 Item = TypeVar("Item")
 
@@ -49,16 +50,12 @@ def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strengt
     beyond = yield from reference_results(runner, reference, made, profile.examples, refusals=refusals)
     if "()" not in reference.runnable.target:
         used = yield from run_written(runner, list(uses_beyond(reference.definition, shown)))
-        pairs = (pair for pair in map(_on_iterator, used) if pair)
-        no_iterator = any(same_value(pair["iterator"], pair["row"]) is not Comparison.SAME for pair in pairs)
-        beyond += [item for item in used if not no_iterator or not _on_iterator(item)]
+        given = ((item, item.answer.value) for item in used)
+        pairs = {id(item): one for item, one in given if isinstance(one, dict) and one.keys() == PAIR}
+        if any(same_value(one["iterator"], one["row"]) is not Comparison.SAME for one in pairs.values()):
+            used = [item for item in used if id(item) not in pairs]
+        beyond += used
     return Strength((yield from _noticed(profile, beyond, level, budget)), tuple(beyond))
-
-
-def _on_iterator(item: ObservedCall) -> Mapping[str, object]:
-    """Return what a use gave for an iterator and for the row itself, nothing if it is another use."""
-    value = item.answer.value
-    return value if isinstance(value, dict) and value.keys() == {"iterator", "row"} else {}
 
 
 def _noticed(profile: Profile, beyond: Sequence[ObservedCall], level: Level, budget: Budget) -> Steps[float]:

@@ -27,6 +27,7 @@ from codeguard.behavior.verdict.comparison import (
     Comparison,
     comparable_results,
     compare_results,
+    result_kind,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -81,9 +82,7 @@ class Observations:
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
     noticed: float = 1.0
-    wrong_beyond: Sequence[CaseResult] = observation(
-        "a call that no example is like, but that the trusted function takes, has another result."
-    )
+    wrong_beyond: Sequence[CaseResult] = observation("a call that no example is like has another result.")
     constant_decides: bool = False
     disputed: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
@@ -242,9 +241,8 @@ class Observations:
     def refuses(self) -> bool:
         """Whether it refuses the arguments of every call, as another function would."""
         compared = comparable_results(self.results)
-        refused = (item.answer.exception for item in compared if item.answer.outcome is Outcome.RAISED)
-        every = sum(not NOT_TAKEN.isdisjoint(names) for names in refused) == len(compared) > 0
-        return every and not self.similarity.overlap.edited_copy
+        refused = all(not NOT_TAKEN.isdisjoint(item.answer.exception) for item in compared)
+        return bool(compared) and refused and not self.similarity.overlap.edited_copy
 
     @property
     def any_wrong(self) -> list[CaseResult]:
@@ -300,6 +298,13 @@ class Observations:
         return [item for item in self.any_wrong if not is_hidden(item)]
 
     @property
+    def of_another_kind(self) -> bool:
+        """Whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
+        expected = {result_kind(item.expected.value) for item in self.results}
+        given = {result_kind(item.answer.value) for item in self.results if item.answer.value is not None}
+        return bool(given) and expected.isdisjoint(given)
+
+    @property
     def another_function(self) -> bool:
         """Whether a shipped spec describes another function, although its name is the same."""
         spec, features = self.standard, self.session.candidate.features
@@ -307,13 +312,14 @@ class Observations:
             return False
         names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
         is_named = spec.certain and features.written_name in names
-        return self.found.agreement <= LEAST_AGREEMENT and not is_named
+        return self.of_another_kind or (self.found.agreement <= LEAST_AGREEMENT and not is_named)
 
     @property
     def spec_claimed(self) -> bool:
-        """Whether a case of the spec agrees, or its summary is repeated."""
+        """Whether a case of the spec agrees, beyond empty results of another kind, or its summary is repeated."""
+        agrees = self.found.agreement > 0 and not self.of_another_kind
         summary = self.standard.summary if isinstance(self.standard, Spec) else ""
-        return self.found.agreement > 0 or repeated_words(self.session.candidate.features, summary) > 0
+        return agrees or repeated_words(self.session.candidate.features, summary) > 0
 
     # What agrees
 
