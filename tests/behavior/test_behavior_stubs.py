@@ -30,35 +30,26 @@ def parse_line(line, limit):
     return line.split("|")[:limit]
 '''
 DOC = '"""Split a line of a table into its cells, at most so many."""'
-OTHER = '"""Return the distance of two places on a sphere."""'
 
 
 BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("cut_row", DOC), ("distance_of", OTHER)])
+@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("cut_row", DOC)])
 def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> None:
     report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
     assert report.reason == "does nothing with its arguments"
 
 
-TOLD = '"""Return the distance of two places."""'
 HONEST = [
-    f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
-    'def distance_of(a, b):\n    """A hook that does nothing by default."""\n    pass\n',  # and says so
-    'def distance_of(a, b):\n    """Of two points; leaves both of them unchanged."""\n    return None\n',
-    'def distance_between(a, b):\n    """Use Point.distance(a, b) instead."""\n    raise NameError("use Point")\n',
-    'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
-    'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
-    'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
-    f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
-    "def distance_of(a, b):\n    pass\n",  # promises nothing
-    f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
-    f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another
-    f"@overload\ndef distance_of(a, b):\n    {TOLD}\n    ...\n",
-    f"class C:\n    def distance_of(self, a):\n        {TOLD}\n        raise NotImplementedError\n",
+    f"def parse_line(line, limit):\n    {DOC}\n    return line[limit]\n",  # reads them
+    f"def parse_line():\n    {DOC}\n    return 3\n",  # is given nothing
+    f"def parse_line(line, limit):\n    {DOC}\n    return measured()\n",  # asks another
+    "def distance_of(a, b):\n    'Return the distance of two places.'\n    pass\n",  # claims nothing that is trusted
+    f"@overload\ndef parse_line(line, limit):\n    {DOC}\n    ...\n",
+    f"class C:\n    def parse_line(self, line, limit):\n        {DOC}\n        raise NotImplementedError\n",
     f"@t.overload\ndef parse_line(line: str, limit: int) -> list[str]:\n    {DOC}\n    ...\n",
     # The trusted one is a stub as well.
     "class Base:\n    def render(self, template):\n"

@@ -71,9 +71,10 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
 
 
 def is_meant_empty(definition: Definition) -> bool:
-    """Return whether a method that does nothing is there to be overridden."""
-    owner = definition.owner
-    return owner is not None and (isinstance(definition.node.body[-1], ast.Raise) or _is_interface(owner))
+    """Return whether a function that does nothing is there to be overridden, or says that it raises."""
+    raises, owner = isinstance(definition.node.body[-1], ast.Raise), definition.owner
+    says = definition.docstring.lstrip().lower().startswith(("raise", "raising"))
+    return raises and says if owner is None else raises or _is_interface(owner)
 
 
 def _body(function: Function) -> Iterator[ast.AST]:
