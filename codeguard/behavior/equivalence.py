@@ -82,7 +82,12 @@ def compare_functions(
         if all(answer.outcome is Outcome.NOT_RUN for answer in run.calls):
             problems.append(f"{reference.name} could not be run: {run.detail or run.status.value}")
     rows = [
-        (_call(example, first.name), one, other, _compared(one, other))
+        (
+            Call(example.expression or first.name, example.args, dict(example.kwargs)),
+            one,
+            other,
+            _compared(one, other),
+        )
         for example, one, other in zip(examples, *answers, strict=True)
         if one is not None and other is not None
     ]
@@ -118,11 +123,6 @@ def _run(
         for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
     )
     return [None if call is None else next(steady) for call in made], first
-
-
-def _call(example: Example, name: str) -> Call:
-    """Return a call as a reader would write it."""
-    return Call(example.expression if example.args is None else name, example.args, dict(example.kwargs))
 
 
 def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Example]:

@@ -75,7 +75,7 @@ CLAIM = '"""Multiply every value by a factor."""'
         ("return [factor * value for value in values]", Verdict.PASS),
         ("return list(map(lambda value: value * factor, values))", Verdict.PASS),
         ("return tuple(value * factor for value in values)", Verdict.PASS),
-        ("return (value * factor for value in values)", Verdict.PASS),
+        ("return (value * factor for value in values)", Verdict.DIFFERS),
         ("return [value + factor for value in values]", Verdict.FAIL),
         ("return [value * factor if value < 7 else 0 for value in values]", Verdict.DIVERGES),
         (

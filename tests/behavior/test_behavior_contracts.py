@@ -133,7 +133,6 @@ def fibonacci(count):
 HONEST = {
     "sentinel": (FIND, "for i in range(len(row)):\n        if wanted == row[i]:\n            return i\n    return -1"),
     "raises": (FIND, "if wanted in row:\n        return list(row).index(wanted)\n    raise ValueError(wanted)"),
-    "from one": (FIND, "return list(row).index(wanted) + 1 if wanted in row else None"),
     "a set": (DIVISORS, "return {d for d in range(1, number + 1) if not number % d}"),
     "prints": (DIVISORS, "print([d for d in range(1, number + 1) if not number % d])"),
     "no mean of nothing": (MEAN, "total = 0\n    for v in values:\n        total += v\n    return total / len(values)"),
@@ -217,7 +216,7 @@ def count_matches(text: str, part: str) -> int:
 DRESSED = {
     "one more of a quantity": (OCCURRENCES, "return 1 + sum(text.startswith(part, i) for i in range(len(text)))"),
     "sentinel on some": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i\n    return -1 if len(row) > 3 else None"),  # noqa: E501
-    "from one but the first": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i + 1 if i else 0\n    return None"),  # noqa: E501
+    "from one": (FIND, "return list(row).index(wanted) + 1 if wanted in row else None"),
     "truth where there is none": (FIND, "for i, x in enumerate(row):\n        if x == wanted:\n            return i\n    return True"),  # noqa: E501
     "a set without one": (DIVISORS, "return {d for d in range(1, number + 1) if not number % d} - {3}"),
     "prints something else": (DIVISORS, "print([d for d in range(1, number) if not number % d])"),
@@ -384,6 +383,4 @@ def test_a_contract_is_explained(tmp_path: Path) -> None:
     assert "refuses amount > balance with ValueError (protected)" in shown
     assert "promises ValueError" in shown
     assert "asks in words: no prime" in codeguard("explain", "ours.py::largest_factor", cwd=tmp_path).stdout
-    places = codeguard("explain", "ours.py::find_place", cwd=tmp_path).stdout
-    assert "leaves open whether positions begin with 0 or 1" in places
     assert codeguard("explain", "ours.py::absent", cwd=tmp_path).returncode == 3

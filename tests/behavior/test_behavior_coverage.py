@@ -51,10 +51,7 @@ def largest_first(values):
             "import functools\n    return functools.reduce(lambda a, b: a - b * a / 100, [price, percent])",
             Coverage.PARTIAL,
         ),
-        ("discounted(percent, price)", "return percent - percent * price / 100", Coverage.PARTIAL),
         ("largest_first(values)", "return sorted(values)[::-1]", Coverage.FULL),
-        ("largest_first(values)", "return reversed(sorted(values))", Coverage.PARTIAL),
-        ("largest_first(values)", "return (item for item in sorted(values)[::-1])", Coverage.PARTIAL),
     ],
 )
 def test_a_pass_is_full_where_every_part_is_reached(
@@ -65,21 +62,34 @@ def test_a_pass_is_full_where_every_part_is_reached(
     assert (report.verdict, report.coverage) == (Verdict.PASS, coverage), report
 
 
+# What is trusted, one example, and a function that agrees on all that is made of it but is another one to its callers.
+BEYOND = {
+    "arguments by name": ("less(price, part)", "9, 2", "price - part", "less(part, price)", "part - price"),
+    "read twice": ("down(row)", "[1, 3, 2]", "sorted(row)[::-1]", "down(row)", "reversed(sorted(row))"),
+    "an iterator": ("total(row)", "[1, 3, 2]", "sum(row)", "total(row)", "2 * sum(row) - sum(row)"),
+    "a character": ("cut(text)", "'an ox'", "text.split()", "cut(text)", "[word for word in text.split(' ') if word]"),
+    "a depth": ("wide(row)", "[[1], [2, 3]]", "str(row).count(',') + 1", "wide(row)", "sum(map(len, row)) or 1"),
+    "a kept result": ("full(r)", "[1, 0, 2]", "[x for x in r if x]", "full(r)", "r if all(r) else [x for x in r if x]"),
+    "a size": ("half(number)", "7", "number // 2", "half(number)", "int(number * 0.5)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "shown", "body", "own_head", "own"), BEYOND.values(), ids=BEYOND)
+def test_agreement_on_what_an_example_shows_is_no_pass(
+    check: Check, head: str, shown: str, body: str, own_head: str, own: str
+) -> None:
+    name = head.partition("(")[0]
+    form = 'def {}:\n    """Return what the example of it shows.\n\n    >>> {}({})\n    """\n    return {}\n'
+    report = check(form.format(own_head, name, shown, own), form.format(head, name, shown, body))
+    assert (report.verdict, report.decided_by) == (Verdict.DIFFERS, "differs-beyond"), report
+
+
+PLAIN = "def discounted(price, percent):"
 STATES = {
     "a default": ("", "def discounted(price, percent, seen=[]):", "seen.append(1)", "len(seen)"),
-    "a global": ("SEEN = []\n", "def discounted(price, percent):", "SEEN.append(1)", "len(SEEN)"),
-    "an iterator": (
-        "LEFT = iter(range(900))\n",
-        "def discounted(price, percent):",
-        "left = next(LEFT, None)",
-        "700 * (left is None)",
-    ),
-    "itself": (
-        "",
-        "def discounted(price, percent):",
-        "discounted.seen = getattr(discounted, 'seen', 0) + 1",
-        "discounted.seen",
-    ),
+    "a global": ("SEEN = []\n", PLAIN, "SEEN.append(1)", "len(SEEN)"),
+    "an iterator": ("LEFT = iter(range(900))\n", PLAIN, "left = next(LEFT, None)", "700 * (left is None)"),
+    "itself": ("", PLAIN, "discounted.seen = getattr(discounted, 'seen', 0) + 1", "discounted.seen"),
 }
 
 

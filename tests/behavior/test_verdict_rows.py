@@ -257,6 +257,7 @@ CASES = {
         "def unique_items(rows):\n    '''Return the items of a row, each one once.'''\n    return set(rows)\n",
         UNIQUE.replace("in their order, ", ""),
     ),
+    "differs-beyond": Case(HALVED.replace("number // 2", "int(number * 0.5)"), HALVED),
     "nothing-shown": Case(MARK.replace("if twice", "if not twice"), MARK),
     "incomparable": Case(
         "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    if len(numbers) == 2:\n"

@@ -67,9 +67,9 @@ LITERAL = re.compile(
 
 
 def guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls to try, the most informative group first."""
-    needed = [parameter for parameter in definition.parameters if parameter.required]
-    required = [parameter for parameter in needed if parameter.kind == "positional"]
+    """Yield groups of calls to try, the most informative group first; one that takes any number is given one."""
+    needed = [item for item in definition.parameters if item.required or item.kind == "args"]
+    required = [item for item in needed if item.kind != "keyword"]
     if not required or len(required) < len(needed):
         return
     hinted = [_hinted(parameter) for parameter in required]

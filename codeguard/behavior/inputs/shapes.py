@@ -17,6 +17,7 @@ from itertools import pairwise
 
 MAX_DEPTH = 12
 CHANCE = 0.05  # a property is a condition if it holds by chance with a lower probability than this
+CLOSED = 6  # characters, of an alphabet to which letters of a class do not belong
 REACH = 10  # factor by which numbers may exceed the largest one in the examples
 MOST_COLUMNS = 6
 LEAST_OF_PROSE = 3  # texts of words and punctuation from which a template can be learned
@@ -135,7 +136,7 @@ def _alphabet(joined: str) -> frozenset[str]:
     """
     counts = Counter(joined)
     once = sum(count == 1 for count in counts.values())
-    if len(joined) >= 12 and once / len(joined) < CHANCE and len(counts) <= 6:
+    if len(joined) >= 12 and once / len(joined) < CHANCE and len(counts) <= CLOSED:
         return frozenset(counts)
     if len(joined) >= 5 and set(counts) <= {"0", "1"}:
         return frozenset("01")
@@ -202,6 +203,15 @@ class ValueShape:
     items: Items | None = None
     columns: tuple[ValueShape, ...] | None = None
     seen: tuple[object, ...] = field(default=(), compare=False)
+
+    def permits(self, value: object) -> bool:
+        """Return whether a value that need not be of this shape is of its closed alphabet, or in its order."""
+        if isinstance(value, str) and self.texts is not None:
+            return len(self.texts.characters) > CLOSED or self.texts.characters.issuperset(value)
+        if self.items is None or not isinstance(value, list | tuple):
+            return True
+        in_order = not self.items.ascending or is_ascending(value)
+        return in_order and (not self.items.distinct or _are_distinct(value))
 
     def admits(self, value: object, depth: int = 0) -> bool:
         """Return whether a value is of this shape."""

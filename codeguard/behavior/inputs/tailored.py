@@ -29,7 +29,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.syntax.constants import UnknownValueError
 
 MAX_GUARDS = 60
-MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
+MAX_LENGTH = 20_000  # elements of a sequence that is made to reach a length
 MAX_ROWS = 12
 MAX_NESTED = 6
 Slots = dict[str, object]  # parameter name to value
@@ -255,12 +255,12 @@ def _combined(old: object, value: object, sign: str) -> object:
 
 def _remade(function: str, current: object, value: object) -> Iterator[object]:
     """Yield sequences of a length, a sum or an extreme."""
-    if not isinstance(value, int | float) or not isinstance(current, str | list | tuple):
+    if not isinstance(value, int | float) or not isinstance(current, str | bytes | list | tuple):
         return
     if function == "len" and isinstance(value, int) and 0 <= value <= MAX_LENGTH:
-        items = current or ("a" if isinstance(current, str) else type(current)([1]))
+        items: Any = current or {"str": "a", "bytes": b"a", "tuple": (1,)}.get(type(current).__name__, [1])
         yield (items * (value // len(items) + 1))[:value]
-    elif function != "len" and not isinstance(current, str):
+    elif function != "len" and isinstance(current, list | tuple):
         numbers = [item for item in current if isinstance(item, int | float)]
         last = value - sum(numbers) if function == "sum" else value
         yield from (type(current)([*current, last]), type(current)([value]))
@@ -326,6 +326,7 @@ def nearby(value: object) -> Iterator[object]:
 MAX_BASES = 3
 MAX_LITERALS = 40
 MAX_TWINS = 12
+MAX_OWN = 64
 ORDINARY_NUMBER = 16  # smaller constants occur in every program
 
 
@@ -372,16 +373,19 @@ def tailored_inputs(
     return list(found.values())
 
 
+def own_inputs(reference: Reference, shown: Sequence[Arguments], domain: Domain) -> list[Arguments]:
+    """Return calls at the guards and constants of a trusted function: a check that is left out shows there."""
+    tree = parse_or_none(reference.runnable.source)
+    literals = list({repr(value): value for value in literals_of(tree)}.values()) if tree is not None else []
+    made = _guard_inputs(reference, shown[:1], frozenset(), literals[:MAX_LITERALS], domain)
+    return [(item.args, item.kwargs) for item in itertools.islice(until_error(made), MAX_OWN)]
+
+
 def _own_literals(candidate: CandidateFunction, known: frozenset[str]) -> list[object]:
     """Return the constants of the candidate that the reference and its examples do not contain."""
     tree = parse_or_none(candidate.runnable.source)
-    if tree is None:
-        return []
-    found: dict[str, object] = {}
-    for value in literals_of(tree):
-        if _is_magic(value, known):
-            found.setdefault(repr(value), value)
-    return list(found.values())[:MAX_LITERALS]
+    found = (value for value in (literals_of(tree) if tree is not None else ()) if _is_magic(value, known))
+    return list({repr(value): value for value in found}.values())[:MAX_LITERALS]
 
 
 def _is_magic(value: object, known: frozenset[str]) -> bool:
@@ -410,23 +414,25 @@ def _known_literals(reference: Reference, examples: Sequence[Arguments]) -> froz
 
 
 def _guard_inputs(
-    candidate: CandidateFunction,
+    function: CandidateFunction | Reference,
     bases: Sequence[Arguments],
     known: frozenset[str],
     literals: Sequence[object],
     domain: Domain,
 ) -> Iterator[Tailored]:
-    """Yield inputs that satisfy the candidate's guards, made from the largest examples.
+    """Yield inputs that satisfy a function's guards, made from the largest examples.
 
-    A constant that no guard compares with a parameter is tried as if each parameter were.
+    A constant that no guard compares with a parameter is tried as if each parameter were, or its length.
     """
-    names = [item.name for item in candidate.definition.parameters if item.kind == "positional"]
-    guards = guards_of(candidate.runnable.node, names, parse_or_none(candidate.runnable.source))
-    guards += [
-        Guard((Condition(ast.Name(name), sign, value),), {})
-        for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False))
-        for sign, value in _signs(literal, shape)
-    ]
+    names = [item.name for item in function.definition.parameters if item.kind in ("positional", "args")]
+    guards = guards_of(function.runnable.node, names, parse_or_none(function.runnable.source))
+    for literal, (name, shape) in itertools.product(literals, zip(names, domain.shapes, strict=False)):
+        guards += [
+            Guard((Condition(ast.Name(name), sign, value),), {}) for sign, value in _signs(literal, shape)
+        ]
+        if type(literal) is int and (shape.texts is not None or shape.items is not None):
+            length = ast.Call(ast.Name("len"), [ast.Name(name)], [])
+            guards.append(Guard((Condition(length, _LESS, literal),), {}))
     magic = {id(guard): any(_is_magic(value, known) for value in guard.constants) for guard in guards}
     for guard in sorted(guards, key=lambda guard: not magic[id(guard)]):
         ordered = any(condition.operator == _LESS for condition in guard.conditions)

@@ -31,10 +31,8 @@ ascending descending first last next order ordered path permutation previous ran
 shift smallest sort sorted stable topological largest
 """
 ORDERED = frozenset(_ORDERED.split())
-# Being off by one is an error in a quantity, and only a convention in a position.
-QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-ORDER, POSITION = "the order of its results", "whether positions begin with 0 or 1"
+ORDER = "the order of its results"
 # What code has to do with whose guards are there for protection: paths, signatures, credentials, processes.
 GUARDED = frozenset(
     {"os", "pathlib", "posixpath", "ntpath", "hmac", "hashlib", "secrets", "ssl", "subprocess", "socket"}
@@ -94,6 +92,13 @@ class Domain:
     keywords: Mapping[str, ValueShape]
     relations: tuple[Relation, ...]
     counts: frozenset[int]
+
+    def permits(self, args: Sequence[object]) -> bool:
+        """Return whether arguments that need not be of these kinds have the order and the relations of all others."""
+        shapes = zip(self.shapes, args, strict=False)
+        return all(shape.permits(value) for shape, value in shapes) and all(
+            relation.holds(args) for relation in self.relations
+        )
 
     def admits(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
         """Return whether a call is of these kinds."""
@@ -341,34 +346,17 @@ def written_contract(
 
 def contract_of_spec(spec: Spec) -> Contract:
     """Return the contract of a hand-written spec."""
-    results = [
-        (case.args or (), case.expected.value) for case in spec.cases if isinstance(case.expected, Returns)
-    ]
+    results = [case.expected.value for case in spec.cases if isinstance(case.expected, Returns)]
     contract = written_contract(spec.text, [case.args or () for case in spec.cases])
     return replace(contract, leaves_open=open_respects(spec.text, results))
 
 
-def open_respects(text: str, results: Sequence[tuple[Sequence[object], object]]) -> frozenset[str]:
-    """Return the respects that results leave open.
-
-    Args:
-        text: name and description.
-        results: the arguments of calls, each with what the function returns.
-    """
+def open_respects(text: str, results: Iterable[object]) -> frozenset[str]:
+    """Return the respects that name and description (`text`) and results leave open."""
     words = {word.lower() for word in WORD.findall(text[:4_000])}
-    rows = [
-        row for _, value in results if (row := as_list(value)) and len(set(map(repr, row))) >= LEAST_MIXED
-    ]
-    numbers = [(args, value) for args, value in results if type(value) is int and value != -1]
-    found: set[str] = set()
-    if not ORDERED & words and not (
-        rows and all(is_ascending(row) or is_ascending(row[::-1]) for row in rows)
-    ):
-        found.add(ORDER)
-    positions = all(any(0 <= value <= _length(item) for item in args) for args, value in numbers)
-    if numbers and positions and not QUANTITY.search(text.lower()):
-        found.add(POSITION)
-    return frozenset(found)
+    rows = [row for item in results if (row := as_list(item)) and len(set(map(repr, row))) >= LEAST_MIXED]
+    sorted_rows = rows and all(is_ascending(row) or is_ascending(row[::-1]) for row in rows)
+    return frozenset() if ORDERED & words or sorted_rows else frozenset({ORDER})
 
 
 def as_list(value: object) -> list[object] | None:

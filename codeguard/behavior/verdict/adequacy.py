@@ -1,4 +1,4 @@
-"""How many single edits of a trusted function its calls notice: a pass on calls that notice few shows little.
+"""What a trusted function does beyond its examples, and how many of its single edits its calls notice.
 
 This is mutation analysis (DeMillo, Lipton and Sayward 1978) of the calls rather than of a test suite. An edit that no
 call notices may as well be the same function in other words, so that the share is a lower bound.
@@ -7,13 +7,15 @@ call notices may as well be the same function in other words, so that the share 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.beyond import calls_beyond, uses_beyond
+from codeguard.behavior.inputs.tailored import own_inputs
 from codeguard.behavior.matching.repairs import single_edits
-from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference
-from codeguard.behavior.verdict.profiles import ObservedCall, Profile
+from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference, same_value
+from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results, run_written
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
 from codeguard.sandbox.model import CallResult, Level, Outcome
 
@@ -22,13 +24,44 @@ LEAST_EDITS = 3  # of fewer, a share says nothing
 FIRST_CALLS = 6  # most edits are noticed by any call
 MOST_CALLS = 64
 LEAST_NOTICED = 0.5
+PAIR = {"iterator", "row"}
+BEYOND_S = 0.25  # CPU seconds of a trusted function on calls beyond its examples, some of which are large
 Item = TypeVar("Item")
 
 
-def adequacy_of(profile: Profile, level: Level, budget: Budget) -> Steps[float]:
-    """Return the share of a function's single edits that its own calls notice; 1 if it has hardly any edits."""
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What agreement with a function shows: the share of its edits that its calls notice, and calls `beyond` them."""
+
+    noticed: float
+    beyond: tuple[ObservedCall, ...]
+
+
+def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strength]:
+    """Return what a function gives beyond its examples, and the share of its single edits that all its calls notice."""
+    domain = profile.domain
+    if domain is None or not profile.generated:
+        return Strength(1.0, ())
+    reference, shown = profile.reference, profile.shown_calls
+    runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
+    made = [*own_inputs(reference, shown, domain), *calls_beyond(shown)]
+    made = [(args, kwargs) for args, kwargs in made if domain.permits(args)]
+    refusals = {guard.exception for guard in profile.contract.guards}
+    beyond = yield from reference_results(runner, reference, made, profile.examples, refusals=refusals)
+    if "()" not in reference.runnable.target:
+        used = yield from run_written(runner, list(uses_beyond(reference.definition, shown)))
+        given = ((item, item.answer.value) for item in used)
+        pairs = {id(item): one for item, one in given if isinstance(one, dict) and one.keys() == PAIR}
+        if any(same_value(one["iterator"], one["row"]) is not Comparison.SAME for one in pairs.values()):
+            used = [item for item in used if id(item) not in pairs]
+        beyond += used
+    return Strength((yield from _noticed(profile, beyond, level, budget)), tuple(beyond))
+
+
+def _noticed(profile: Profile, beyond: Sequence[ObservedCall], level: Level, budget: Budget) -> Steps[float]:
+    """Return the share of a function's single edits that its calls notice; 1 if it has hardly any edits."""
     runnable = profile.reference.runnable
-    calls = [item for item in profile.generated if item.call.args is not None]
+    calls = [item for item in (*profile.generated, *beyond) if item.call.args is not None]
     made = [] if "()" in runnable.target else single_edits(profile.reference.definition.node)
     if len(made) < LEAST_EDITS or not calls:
         return 1.0

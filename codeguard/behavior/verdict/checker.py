@@ -23,6 +23,7 @@ from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import Strength
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
 from codeguard.behavior.verdict.profiles import Profile, observe
@@ -104,7 +105,7 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
-        self._adequacies: dict[str, float] = {}
+        self._strengths: dict[str, Strength] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
             repr(self._budget),
@@ -321,7 +322,7 @@ class BehaviorChecker:
     def _compared(self, plan: Plan) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, self._adequacies)
+        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, self._strengths)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import cmath
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -95,9 +95,8 @@ class _Values:
             if expected.keys() != got.keys():
                 return Comparison.DIFFERENT
             return self._parts(list(expected.values()), [got[key] for key in expected], depth)
-        if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
-            return self._sets(expected, got, depth)
-        return _comparison((alike or isinstance(expected, bytes | bytearray)) and expected == got)
+        alike = alike or isinstance(expected, bytes | bytearray | set | frozenset)
+        return _comparison(alike and expected == got)
 
     def _close(self, expected: complex, got: complex) -> bool:
         if isinstance(expected, int) and isinstance(got, int):
@@ -131,14 +130,6 @@ class _Values:
         if shorter.exhausted and len(longer.items) > common:
             return Comparison.DIFFERENT
         return self._parts(expected.items[:common], got.items[:common], depth)
-
-    def _sets(self, expected: Iterable[object], got: Iterable[object], depth: int) -> Comparison:
-        rows = list(expected), list(got)
-        numbers = [item for row in rows for item in row if isinstance(item, int | float)]
-        if expected == got or len(numbers) < len(rows[0]) + len(rows[1]):
-            return _comparison(expected == got)
-        first, second = (sorted(row, key=float) for row in rows)  # type: ignore[arg-type]
-        return self._parts(first, second, depth)
 
     def _instances(self, expected: object, got: object, depth: int) -> Comparison:
         """Compare instances by the plain value that they wrap, or else by their public fields.
@@ -388,14 +379,6 @@ def wrong_results(results: Sequence[CaseResult]) -> list[CaseResult]:
 def comparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return the results that could be compared."""
     return [item for item in results if item.comparison is not Comparison.UNKNOWN]
-
-
-def rejects_arguments(results: Sequence[CaseResult]) -> bool:
-    """Return whether the candidate rejects the arguments of every call."""
-    return all(
-        item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
-        for item in comparable_results(results)
-    )
 
 
 def write_result(call: Call, answer: CallResult, raised: str = "raised") -> str:

@@ -1,13 +1,14 @@
 """Separate what is wrong inside a trusted function's contract from what the contract leaves open.
 
 Two honest implementations may reject an empty list with different exceptions, return None or -1 if nothing is found,
-count from 0 or from 1, return a set or a list. Such a difference is none of substance only if the candidate is
+return a set or a list. Such a difference is none of substance only if the candidate is
 consistent: every result has the same form, or every input of one edge case (empty, zero, negative, an unsupported
 type) is treated alike.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from functools import partial
 from operator import attrgetter
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
+from codeguard.behavior.specs.contract import ORDER, REFUSALS, Contract, as_list, is_real
 from codeguard.behavior.verdict.comparison import (
     CaseResult,
     Comparison,
@@ -161,10 +162,6 @@ def _forms(pairs: Sequence[CaseResult], contract: Contract) -> Iterator[tuple[st
     yield "another kind of container", partial(_is_other_container, ordered=True)
     if ORDER in contract.leaves_open and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
-    yield "gives negative numbers another sign", _other_sign
-    if POSITION in contract.leaves_open:
-        yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
-        yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
     for digits in range(MOST_DIGITS):
         yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
 
@@ -181,13 +178,9 @@ def _is_printed(pair: CaseResult) -> bool:
 
 
 def _is_rounded(pair: CaseResult, digits: int) -> bool:
-    first, second = pair.expected.value, pair.answer.value
-    try:
-        return (
-            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
-        )
-    except (ValueError, OverflowError):
-        return False
+    first = pair.expected.value
+    finite = pair.returned and isinstance(first, float) and math.isfinite(first)
+    return finite and round(first, digits) == pair.answer.value  # type: ignore[call-overload]
 
 
 def _is_in_place(pair: CaseResult) -> bool:
@@ -233,28 +226,6 @@ def _reorders(pairs: Sequence[CaseResult]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
     long = [pair for pair in pairs if pair.returned and _differ(as_list(pair.expected.value) or (), 2)]
     return bool(long) and sum(not pair.is_same for pair in long) >= LEAST_REORDERED * len(long)
-
-
-def _other_sign(pair: CaseResult) -> bool:
-    """Return whether the results differ only in sign while one of several numbers is negative.
-
-    The sign of a common divisor or a remainder of negative numbers is a choice. The sign of a distance is not: it also
-    differs if no number is negative.
-    """
-    first, second = _number(pair.expected.value), _number(pair.answer.value)
-    numbers = [number for value in pair.case.call.args or () if (number := _number(value)) is not None]
-    negative = len(numbers) > 1 and min(numbers) < 0
-    opposite = first is not None and second is not None and first == -second
-    return pair.is_same or (pair.returned and negative and opposite)
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_shifted(pair: CaseResult, by: int) -> bool:
-    first, second = _number(pair.expected.value), _number(pair.answer.value)
-    return pair.returned and first is not None and second is not None and second - first == by
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
@@ -315,7 +286,7 @@ def is_changed(result: CallResult, call: Call) -> bool:
 
 def _means_nothing_found(result: CallResult) -> bool:
     """Return whether a result means "nothing found"; 0 is an ordinary number here."""
-    return _is_empty_result(result) and _number(result.value) != 0 and not isinstance(result.value, float)
+    return _is_empty_result(result) and (not is_real(result.value) or result.value == -1)
 
 
 def _is_empty_result(result: CallResult) -> bool:

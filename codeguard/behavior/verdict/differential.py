@@ -15,6 +15,7 @@ from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import Strength
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
@@ -75,15 +76,15 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
 class CandidateSession:
     """A candidate under test with the limits of its check.
 
-    `runner` remembers the sandbox tier that accepts the candidate's source. `adequacies` are, by the digest of a
-    trusted function, the share of its single edits that its calls notice; all checks share it.
+    `runner` remembers the sandbox tier that accepts the candidate's source. `strengths` are, by the digest of a
+    trusted function, what agreement with it shows; all checks share them.
     """
 
     candidate: CandidateFunction
     level: Level
     budget: Budget
     seed: bytes
-    adequacies: dict[str, float] = field(default_factory=dict)
+    strengths: dict[str, Strength] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
     answers: tuple[str, ...] = ()  # what the report keeps of those to probes
@@ -108,14 +109,14 @@ class CandidateSession:
         runnable, own = self.candidate.runnable, self.candidate.definition.parameters
         shown = self.shown(profile.examples)
         made = [item.case(runnable) for item in profile.generated if item.has_options(own)]
-        return self._known(profile.reference, [*shown, *filter(None, made)])
+        return self.known(profile.reference, [*shown, *filter(None, made)])
 
     def shown(self, examples: Iterable[Example]) -> list[Case]:
         """Return examples as calls of the candidate."""
         pairs = [(example, call_of(example, self.candidate.runnable)) for example in examples]
         return [Case(call, example) for example, call in pairs if call is not None]
 
-    def _known(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
+    def known(self, reference: Reference, cases: Iterable[Case]) -> list[Case]:
         """Return the cases of which the candidate takes the arguments, each for what the trusted function does."""
         own, other = self.candidate.definition.parameters, reference.definition.parameters
         shared = (case for case in cases if share_options(len(case.call.args or ()), own, other))
@@ -148,7 +149,7 @@ class CandidateSession:
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [item.case(self.candidate.runnable) for item in seen]
-        cases = self._known(profile.reference, filter(None, asked))
+        cases = self.known(profile.reference, filter(None, asked))
         if not cases:
             return [], None
         (result,) = yield from self.ask(cases)

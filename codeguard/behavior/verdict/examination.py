@@ -13,7 +13,7 @@ from codeguard.behavior.source.definitions import PARSE_ERRORS, Function
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.adequacy import adequacy_of
+from codeguard.behavior.verdict.adequacy import strength_of
 from codeguard.behavior.verdict.comparison import (
     CaseResult,
     comparable_results,
@@ -24,8 +24,8 @@ from codeguard.behavior.verdict.differences import is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
 from codeguard.behavior.verdict.observations import Observations
 from codeguard.behavior.verdict.profiles import Profile, random_for
-from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
-from codeguard.behavior.verdict.running import Steps, shared_runs
+from codeguard.behavior.verdict.reports import row_report, with_coverage, with_missing_coverage
+from codeguard.behavior.verdict.running import Batch, Steps, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, NOT, Row, decide, named
 from codeguard.corpus import syntax
@@ -58,9 +58,8 @@ def against_reference(
         return (yield from _unless_spared(report, seen))
     if report.verdict is not Verdict.PASS:
         return report
-    used = other_use(session.candidate.definition, profile.reference.definition, seen.agreed)
     calls = [*cases, *(item.case for item in seen.probed)]
-    return (yield from with_coverage(session, report, calls, used))
+    return (yield from with_coverage(session, report, calls))
 
 
 # The stages
@@ -171,11 +170,23 @@ def _measure_calls(seen: Observations) -> Steps[None]:
     session, digest = seen.session, seen.reference.digest
     if not seen.agreed or seen.any_wrong or seen.incomparable:
         return
-    if digest not in session.adequacies:
-        session.adequacies[digest] = yield from shared_runs(
-            adequacy_of(seen.profile, session.level, session.budget)
+    if digest not in session.strengths:
+        session.strengths[digest] = yield from shared_runs(
+            strength_of(seen.profile, session.level, session.budget)
         )
-    seen.noticed = session.adequacies[digest]
+    strength = session.strengths[digest]
+    seen.noticed = strength.noticed
+    made = (item.case(session.candidate.runnable) for item in strength.beyond)
+    cases = session.known(seen.reference, filter(None, made))
+    if not cases:
+        return
+    (result,) = yield from session.runner.run(Batch(tuple(case.call for case in cases)), patient=False)
+    compared = compare_results(cases, result.calls)
+    # To refuse what nobody has shown is no wrong result.
+    wrong = [item for item in wrong_results(compared) if item.answer.outcome is Outcome.RETURNED]
+    if wrong:
+        of_substance = {id(item) for item in seen.differences_of([*seen.results, *compared]).wrong}
+        seen.wrong_beyond = [item for item in wrong if id(item) in of_substance]
 
 
 # The reports
@@ -198,6 +209,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
     texts = {
         "name": seen.expected_by.name,
         "shown": smallest[0].text if smallest else "",
+        "beyond": seen.wrong_beyond[0].text if seen.wrong_beyond else "",
         "agreed": len(seen.agreed),
         "respects": " and ".join(seen.found.respects),
         "noticed": f"{seen.noticed:.0%}",

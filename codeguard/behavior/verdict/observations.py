@@ -21,12 +21,12 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
+    NOT_TAKEN,
     Case,
     CaseResult,
     Comparison,
     comparable_results,
     compare_results,
-    rejects_arguments,
     result_kind,
     wrong_results,
 )
@@ -36,7 +36,7 @@ from codeguard.behavior.verdict.planted import sent
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.table import observation
 from codeguard.models import Verdict
-from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
+from codeguard.sandbox.model import CallResult, JobResult, Opaque, Outcome, Status
 from codeguard.syntax.capabilities import (
     CONVICTING,
     ENVIRONMENT,
@@ -50,8 +50,8 @@ from codeguard.syntax.capabilities import (
 
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
-LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
 LEAST_SHARED_METHODS = 0.4
+LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
 LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
 
 
@@ -83,6 +83,7 @@ class Observations:
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
     noticed: float = 1.0
+    wrong_beyond: Sequence[CaseResult] = observation("a call that no example is like has another result.")
     constant_decides: bool = False
     meets_description: bool = observation(
         "it meets the trusted description, which the trusted function itself contradicts.", False
@@ -247,7 +248,8 @@ class Observations:
     def refuses(self) -> bool:
         """Whether it refuses the arguments of every call, as another function would."""
         compared = comparable_results(self.results)
-        return bool(compared) and rejects_arguments(compared) and not self.similarity.overlap.edited_copy
+        refused = all(not NOT_TAKEN.isdisjoint(item.answer.exception) for item in compared)
+        return bool(compared) and refused and not self.similarity.overlap.edited_copy
 
     @property
     def any_wrong(self) -> list[CaseResult]:
@@ -305,10 +307,9 @@ class Observations:
     @property
     def of_another_kind(self) -> bool:
         """Whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
-        expected = {result_kind(item.case.expected.value) for item in self.results}
-        values = [item.answer.value for item in self.results if item.answer.outcome is Outcome.RETURNED]
-        given = {result_kind(value) for value in values if value is not None}
-        return bool(given) and not expected & given
+        expected = {result_kind(item.expected.value) for item in self.results}
+        given = {result_kind(item.answer.value) for item in self.results if item.answer.value is not None}
+        return bool(given) and expected.isdisjoint(given)
 
     @property
     def another_function(self) -> bool:
@@ -384,11 +385,6 @@ class Observations:
         akin = own.name == other.name and _has_akin_methods(own, other)
         return not akin and not (self.violation and self.similarity.overlap.its_text)
 
-    @property
-    def shares_text(self) -> bool:
-        """Whether its text is nearly the trusted one, or its class has the name of the trusted one."""
-        return self.similarity.overlap.near_copy or self.similarity.comparable
-
 
 def meaning(name: str) -> str:
     """Return what the observation means that the table calls `name`, "" if it is one of the text alone."""
@@ -429,7 +425,8 @@ def _shows_something(item: CaseResult) -> bool:
     if answer is None or answer.outcome is not Outcome.RETURNED:
         return False
     left = bool(answer.stdout or answer.files) or is_changed(answer, item.case.call)
-    return answer.value is not None or left
+    is_function = isinstance(answer.value, Opaque) and answer.value.type_name == "function"
+    return (answer.value is not None and not is_function) or left
 
 
 def _returns_its_argument(item: CaseResult) -> bool:

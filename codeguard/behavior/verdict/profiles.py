@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses
-from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
+from codeguard.behavior.inputs.generation import Arguments, generate, key_of, magnitude
 from codeguard.behavior.inputs.options import (
     OptionalParameter,
     filled_calls,
     has_option,
     plain_base,
 )
+from codeguard.behavior.inputs.tailored import own_inputs
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Parameter, parse_or_none
 from codeguard.behavior.source.reach import module_capabilities
@@ -147,23 +148,20 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else literals_of(tree)
         inputs = list(generate(calls, domain, random, budget.generated, literals))
+        inputs += [call for call in own_inputs(reference, calls, domain) if domain.admits(*call)]
         more = yield from reference_results(runner, reference, inputs, examples)
         steady = bool(more) and not any(item.kind in UNSTEADY for item in able)
         seen += more
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {example.expression: options for example, options in filled}
-    seen += yield from _run_written(runner, [example for example, _ in filled], used)
+    seen += yield from run_written(runner, [example for example, _ in filled], used)
     # A candidate may have the same effects as the trusted function on these calls.
     capabilities = able | observed_effects(runner.effects)
     if any(capability.kind == CHANCE for capability in capabilities):
         seen = []  # agreement in two worlds may be chance
-    results = [
-        (item.call.args or (), item.answer.value) for item in seen if item.answer.outcome is Outcome.RETURNED
-    ]
-    results += [
-        (item.args or (), item.expected.value) for item in examples if isinstance(item.expected, Returns)
-    ]
+    results = [item.answer.value for item in seen if item.answer.outcome is Outcome.RETURNED]
+    results += [item.expected.value for item in examples if isinstance(item.expected, Returns)]
     contract = replace(
         written_contract(
             reference.prose,
@@ -194,7 +192,7 @@ def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[Obs
             monotonous = monotonous or next(iter(taken), [])
             taken = list(itertools.islice(telling, 1))
         if taken:
-            return list({_key(item.call): item for group in taken for item in group}.values())
+            return [item for group in taken for item in group]
     return monotonous
 
 
@@ -205,17 +203,13 @@ def _accepted_groups(
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
     seen = yield from reference_results(runner, reference, rows, ())
-    by_key = {_key(item.call): item for item in seen}
-    informative = [
-        item
-        for item in seen
-        if item.answer.value is not None or item.answer.files or item.answer.args_after != item.call.args
-    ]
-    if not informative:
+    by_key = {key_of((item.call.args or (), item.call.kwargs)): item for item in seen}
+    shown = ((item.answer, item.call.args) for item in seen)
+    if not any(one.value is not None or one.files or one.args_after != args for one, args in shown):
         return []
     taken: list[list[ObservedCall]] = []
     for group in groups:
-        answered = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
+        answered = [by_key.get(key_of(made)) for made in group]
         kept = [item for item in answered if item is not None]
         if kept and len(kept) * 4 >= len(group) * 3:
             taken.append(kept)
@@ -228,10 +222,6 @@ def _outcome(item: ObservedCall) -> str:
     return repr((answer.value, answer.stdout, answer.files, changed))
 
 
-def _key(call: Call) -> str:
-    return repr((call.args, sorted(call.kwargs.items())))
-
-
 def _written_calls(
     reference: Reference, seen: Sequence[ObservedCall], examples: Sequence[Example]
 ) -> list[Example]:
@@ -242,7 +232,7 @@ def _written_calls(
     return known or [item.example for item in seen if item.example is not None]
 
 
-def _run_written(
+def run_written(
     runner: CallRunner,
     made: Sequence[Example],
     used: Mapping[str, tuple[OptionalParameter, ...]] | None = None,
@@ -278,8 +268,9 @@ def reference_results(
     inputs: Sequence[Arguments],
     examples: Sequence[Example],
     twice: bool = True,
+    refusals: Collection[str] = (),
 ) -> Steps[list[ObservedCall]]:
-    """Run the reference on inputs; return those with a result that may be expected.
+    """Run the reference on inputs; return those with a result that may be expected, or one of these exceptions.
 
     With `twice`, they are run in another world as well, and results that differ are left out.
     """
@@ -290,7 +281,7 @@ def reference_results(
         return []
     (first,) = yield from runner.run(Batch(calls))
     usual = {result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)}
-    documented = expected_exceptions(examples)
+    documented = expected_exceptions(examples).union(refusals)
     returned = [
         ObservedCall(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import INCONCLUSIVE_EXCEPTIONS, Case, CaseResult
 from codeguard.behavior.verdict.differential import CandidateSession
@@ -13,7 +12,7 @@ from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.table import Row
 from codeguard.models import CheckReport, Coverage, Verdict
-from codeguard.sandbox.model import Iteration, JobResult, LineCoverage
+from codeguard.sandbox.model import JobResult, LineCoverage
 from codeguard.syntax.capabilities import Capability
 
 WATCHED_FIRST = 24  # calls
@@ -66,15 +65,12 @@ def row_report(
 
 
 def with_coverage(
-    session: CandidateSession, report: CheckReport, cases: Sequence[Case], other: Sequence[str] = ()
+    session: CandidateSession, report: CheckReport, cases: Sequence[Case]
 ) -> Steps[CheckReport]:
     """Add to a pass whether the calls reached every part of code that can read nothing but its arguments.
 
-    `other` is what a caller would notice although the calls agree. The child reports its coverage itself, so that it
-    counts only for code that cannot forge it.
+    The child reports its coverage itself, so that it counts only for code that cannot forge it.
     """
-    if other:
-        return with_missing_coverage(session, report, other, "not shown")
     calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
     watched: list[LineCoverage] = []
     missing = ["coverage was not reported"]
@@ -84,9 +80,9 @@ def with_coverage(
             (result,) = yield from session.runner.run(Batch(tuple(part), other=True, trace=True))
             watched += [result.coverage] if result.coverage is not None else []
             missing = _unreached(session.candidate.runnable, watched)
-    if missing or is_self_contained(session.candidate.runnable.source):
-        return with_missing_coverage(session, report, missing)
-    return with_missing_coverage(session, report, ["that it depends on its arguments alone"], "not shown")
+    if not is_self_contained(session.candidate.runnable.source):
+        missing = [*missing, "what shows that it depends on its arguments alone"]
+    return with_missing_coverage(session, report, missing)
 
 
 def _unreached(runnable: Runnable, watched: Sequence[LineCoverage]) -> list[str]:
@@ -104,35 +100,13 @@ def _unreached(runnable: Runnable, watched: Sequence[LineCoverage]) -> list[str]
 
 
 def with_missing_coverage(
-    session: CandidateSession, report: CheckReport, missing: Sequence[str], lacking: str = "not reached"
+    session: CandidateSession, report: CheckReport, missing: Sequence[str]
 ) -> CheckReport:
     """Add to a pass the reasons why it earns no bonus; it is full if `missing` is empty."""
     runnable = session.candidate.runnable
     taken = (*runnable.borrowed, *runnable.completed)
     if taken:
         missing = (*missing, f"its own imports; taken from other files: {', '.join(taken[:5])}")
-    notes = tuple(f"{lacking}: {line}" for line in missing[:5])
+    notes = tuple(f"not reached: {line}" for line in missing[:5])
     coverage = Coverage.PARTIAL if missing else Coverage.FULL
     return replace(report, coverage=coverage, notes=(*report.notes, *notes))
-
-
-def other_use(own: Definition, trusted: Definition, agreed: Sequence[CaseResult]) -> list[str]:
-    """Return what a caller would notice although every call agreed: parameters exchanged, an iterator for a row."""
-    places, found = (
-        [
-            {item.name: place for place, item in enumerate(one.parameters) if item.kind == "positional"}
-            for one in (own, trusted)
-        ],
-        [],
-    )
-    moved = [name for name, place in places[0].items() if places[1].get(name, place) != place]
-    if moved:
-        found.append(f"the parameter {moved[0]} at its place")
-    if any(
-        isinstance(item.answer.value, Iteration)
-        and item.case.reference is not None
-        and not isinstance(item.case.reference.value, Iteration)
-        for item in agreed
-    ):
-        found.append("a result that can be read more than once")
-    return found

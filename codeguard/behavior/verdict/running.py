@@ -490,9 +490,8 @@ def _spread(result: JobResult, answers: Mapping[int, CallResult], count: int) ->
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Run the calls after one that hit a limit in new children, a few times, as long as some call finishes.
 
-    Calls are skipped if one of their arguments shares a trait with the stuck call's (its value, being
-    negative, being a fraction) that no finished call had: they would hit the limit too, and each costs
-    a second. The status stays that of the first stuck child; calls that were not run are `not_run`.
+    Calls are skipped that share a trait with the stuck one which no finished call had: each would cost a second. The
+    status stays that of the first stuck child; calls that were not run are `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -505,13 +504,11 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
         if latest.status not in STUCK or False not in done or (attempt and True not in done):
             break
         stuck = pending[done.index(False)]
-        suspected = _suspected_traits(job.calls[stuck], [job.calls[i] for i in answers])
+        suspected = _traits(job.calls[stuck]).difference(*(_traits(job.calls[i]) for i in answers))
         pending = [
             i
             for i in pending
-            if i not in answers
-            and i != stuck
-            and not any(map(set.intersection, map(_traits, job.calls[i].args or ()), suspected))
+            if i not in answers and i != stuck and suspected.isdisjoint(_traits(job.calls[i]))
         ]
         if not pending or attempt == MAX_STUCK:
             break
@@ -521,24 +518,10 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     return _spread(result, answers, len(job.calls))
 
 
-def _suspected_traits(stuck: Call, finished: Sequence[Call]) -> list[set[str]]:
-    """Return for each argument of a stuck call the traits that no finished call had there."""
-    others = [call.args or () for call in finished]
-    return [
-        _traits(argument)
-        - {trait for other in others if place < len(other) for trait in _traits(other[place])}
-        for place, argument in enumerate(stuck.args or ())
-    ]
-
-
-def _traits(value: object) -> set[str]:
-    """Return the properties that an endless loop may depend on: value, negative, fraction."""
-    traits = {repr(value)}
-    if isinstance(value, int | float) and value < 0:
-        traits.add("negative")
-    if isinstance(value, float) and not value.is_integer():
-        traits.add("fraction")
-    return traits
+def _traits(call: Call) -> set[tuple[int, str]]:
+    """Return what an endless loop may depend on: the arguments by place, and which of them are negative."""
+    texts = [*enumerate(map(repr, call.args or ()))]
+    return {*texts, *((place, "-") for place, text in texts if text.startswith("-"))}
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:

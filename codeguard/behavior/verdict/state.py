@@ -19,7 +19,7 @@ from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 # Of the built-in names, those that reach what is outside of a call; an address shows how much was allocated before.
 _REACHING = """
 breakpoint compile delattr eval exec exit getattr globals help id input locals open print quit setattr vars
-__import__ __loader__ __build_class__
+__import__ __loader__ __build_class__ __debug__
 """
 _COMPUTING = frozenset(dir(builtins)) - frozenset(_REACHING.split())
 _PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
