@@ -66,15 +66,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.unshown": Weight(
         1.5, "reads like a trusted function but could not be tested against it: honest forks do, too"
     ),
-    "behavior.company": Weight(
-        2.5, "the text around a convicted function makes it look credible: removed in mode drop"
-    ),
     "behavior.unannounced": Weight(
         1.5,
         "an effect that neither name nor description announces, seen in a run: 5 of 1,600 honest functions",
-    ),
-    "behavior.reach": Weight(
-        1.5, "untested code with both the source and the sink of a leak; honest network code has both, too"
     ),
     "behavior.timeout": Weight(1.5, "does not finish although the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory although the reference does not"),
@@ -88,9 +82,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "idle.effect": Weight(1.5, "an effect that serves nobody who calls; one of 900 honest functions"),
     "idle.import": Weight(
         1.0, "repeating the import installs what nobody knows; a compatibility module does it"
-    ),
-    "stuffing.stuffed": Weight(
-        1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "unrelated.body": Weight(
         1.5, "does something else than it says, as far as words tell; one of 100 honest functions"

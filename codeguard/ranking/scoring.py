@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from codeguard.models import Evidence, Severity
 from codeguard.weights import is_harm
 
-BESIDE = frozenset(
-    {("behavior", "company"), ("audit", "company")}
-)  # evidence about a chunk from another one of its file
+BESIDE = ("audit", "company")  # evidence about a chunk from another one of its file
 
 
 def penalty_of(evidence: Iterable[Evidence]) -> float:
@@ -34,7 +32,7 @@ def urgency(item: Evidence) -> tuple[bool, bool, bool, bool, float]:
     Harm comes before wrong results, these before suspicion, and what the chunk holds itself before what stands beside
     it in its file.
     """
-    own = (item.signal, item.id) not in BESIDE
+    own = (item.signal, item.id) != BESIDE
     serious = item.convicts or item.demotes or item.severity >= Severity.HIGH
     return (own and serious, is_harm(item), item.convicts, item.demotes, item.penalty)
 

@@ -1,60 +1,11 @@
-"""What the behavior signal says beside a verdict: what untested code reaches for, text around convicted code."""
+"""The line that the behavior signal says of a report."""
 
 from __future__ import annotations
 
 import pytest
 
-from codeguard.corpus.chunking import chunk_file
-from codeguard.models import CheckReport, Chunk, Coverage, Evidence, SourceFile, Trust, Verdict
-from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
-from codeguard.ranking.signals.behavior import SIGNAL, describe
-from codeguard.weights import Weights
-
-
-def _said(text: str, symbol: str, reports: dict[str, CheckReport]) -> set[str]:
-    """Return the ids of the evidence about a chunk, where the checker would say this of the functions."""
-    return {item.id for item in _evidence(text, symbol, reports)}
-
-
-def _evidence(text: str, symbol: str, reports: dict[str, CheckReport]) -> list[Evidence]:
-    file = chunk_file("m.py", text.encode())
-
-    def check(chunk: Chunk, _: SourceFile) -> CheckReport:
-        return reports.get(chunk.symbol, CheckReport(Verdict.NO_SIGNAL, "nothing like it", "L3"))
-
-    (chunk,) = [item for item in file.chunks if item.symbol == symbol]
-    context = SignalContext(SignalServices(behavior=check), Weights())
-    return list(SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context))
-
-
-CLASSES = """
-'''Tools.'''
-class One:
-    '''The first.'''
-    def wrong(self):
-        return 1
-class Two:
-    '''The second.'''
-    def right(self):
-        return 2
-"""
-
-
-@pytest.mark.parametrize(("symbol", "demoted"), [("One", True), ("Two", False), ("", True)])
-def test_a_class_speaks_for_its_own_methods(symbol: str, demoted: bool) -> None:
-    convicted = CheckReport(Verdict.FAIL, "wrong", "L3")
-    assert ("company" in _said(CLASSES, symbol, {"One.wrong": convicted})) is demoted
-
-
-@pytest.mark.parametrize(("second", "demotes"), [(Verdict.DIVERGES, False), (Verdict.VIOLATION, True)])
-def test_only_a_certain_conviction_demotes_the_text_around_it(second: Verdict, demotes: bool) -> None:
-    reports = {
-        "One.wrong": CheckReport(Verdict.DIVERGES, "wrong", "L3"),
-        "Two.right": CheckReport(second, "wrong", "L3"),
-    }
-    (company,) = _evidence(CLASSES, "", reports)
-    assert company.penalty > 0
-    assert company.demotes is demotes
+from codeguard.models import CheckReport, Coverage, Verdict
+from codeguard.ranking.signals.behavior import describe
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ from codeguard.models import (
     CheckReport,
     Chunk,
     ChunkKind,
-    Confidence,
     Coverage,
     Evidence,
     Severity,
     Trust,
     Verdict,
 )
-from codeguard.ranking.signals.base import Check, Moment, SignalContext, Subject
+from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
@@ -29,8 +28,6 @@ UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.U
 COMPARED = frozenset({Verdict.PASS, Verdict.DIFFERS})
 LEAST_DIVERGENCE = 2.0
 UNANNOUNCED = "unannounced"
-SENDING = frozenset({"network", "process"})
-TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
 
 
 class BehaviorSignal:
@@ -50,10 +47,7 @@ class BehaviorSignal:
     def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield one piece of evidence for a function of unknown origin."""
         check = context.services.behavior
-        if check is None or subject.trust is Trust.TRUSTED:
-            return
-        if subject.chunk.kind not in FUNCTIONS:
-            yield from self._company(subject, check, context)
+        if check is None or subject.trust is Trust.TRUSTED or subject.chunk.kind not in FUNCTIONS:
             return
         report = check(subject.chunk, subject.file)
         if report.not_yet or report.spent:
@@ -61,7 +55,6 @@ class BehaviorSignal:
             return
         rule, row = _rows_of(report)
         penalty, convicts = _penalty(report, subject.trust, context.weights[f"behavior.{row}"])
-        yield from self._reach(report, subject, context)
         yield Evidence(
             signal=self.name,
             id=rule.id,
@@ -82,57 +75,6 @@ class BehaviorSignal:
                 **({"unreached": _unreached(report)} if report.verdict is Verdict.PASS else {}),
                 **({"twin": report.origin} if report.verdict in COMPARED else {}),
             },
-        )
-
-    def _company(self, subject: Subject, check: Check, context: SignalContext) -> Iterable[Evidence]:
-        """Yield evidence about text outside functions, which depends on the functions that it surrounds.
-
-        Only a certain conviction demotes it as well; an uncertain one adds a penalty.
-        """
-        accepted = context.services.acceptances
-        reports = [
-            (sibling, check(sibling, subject.file))
-            for sibling in subject.file.chunks
-            if sibling.kind in FUNCTIONS
-        ]
-        convicted = [
-            (sibling, _rows_of(report)[0].confidence)
-            for sibling, report in reports
-            if report.verdict in CONVICTING
-            and accepted.of(sibling.sha256) is None
-            and _surrounds(subject.chunk, sibling)
-        ]
-        if convicted:
-            sibling, confidence = max(convicted, key=lambda pair: pair[1] is Confidence.HIGH)
-            copied = subject.trust is Trust.COPY
-            yield Evidence(
-                signal=self.name,
-                id="company",
-                penalty=0.0 if copied else context.weights["behavior.company"],
-                reason=f"stands in the same file as {sibling.symbol}, which is convicted",
-                demotes=confidence is Confidence.HIGH and not copied,
-                severity=Severity.MEDIUM,
-                confidence=confidence,
-                span=subject.chunk.span,
-            )
-            return
-        unchecked = next((report for _, report in reports if report.not_yet or report.spent), None)
-        if unchecked is not None:
-            yield _unchecked(unchecked, subject, context)
-
-    def _reach(self, report: CheckReport, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield evidence from the syntax alone, if nothing else is known: both source and sink of a leak."""
-        kinds = {effect.partition(":")[0] for effect in report.effects}
-        if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):
-            return
-        yield Evidence(
-            signal=self.name,
-            id="reach",
-            penalty=context.weights["behavior.reach"],
-            reason=f"untested, and its text can use {'; '.join(report.effects[:4])}",
-            severity=Severity.MEDIUM,
-            confidence=Confidence.LOW,
-            span=subject.chunk.span,
         )
 
 
@@ -177,11 +119,6 @@ def _penalty(report: CheckReport, trust: Trust, weight: float) -> tuple[float, b
         least = weight * LEAST_DIVERGENCE / 3.0
         return least + (weight - least) * min(1.0, max(0.0, report.share)), True
     return weight, verdict in CONVICTING
-
-
-def _surrounds(chunk: Chunk, function: Chunk) -> bool:
-    """Return whether text belongs to a function: class text to its methods, other text to the file."""
-    return chunk.kind is not ChunkKind.CLASS or function.symbol.startswith(f"{chunk.symbol}.")
 
 
 def _unchecked(report: CheckReport, subject: Subject, context: SignalContext) -> Evidence:
