@@ -293,31 +293,6 @@ def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
 
 
 @pytest.mark.parametrize(
-    ("line", "count", "tokens", "unreached", "demoted", "kept"),
-    [
-        (2, 1, 2, "total = (a + (b if a else 0))", True, 1.5),  # the statement goes on in the next line
-        (2, 1, 9, "total = (a + (b if a else 0))", False, 1.5),  # written anew
-        (2, 1, 2, "return -1", False, 0.0),
-        (2, 1, 2, "", False, 0.0),
-        (2, 1, 2, "one\ntwo\nthree\nfour\nfive", False, 1.5),  # there may be more
-        (2, 2, 2, "return -1", False, 1.5),  # of another change it is not known whether it was reached
-        (9, 1, 2, "return -1", False, 1.5),  # no such line
-    ],
-)
-def test_a_change_that_the_engine_reports_is_found_by_its_line(
-    line: int, count: int, tokens: int, unreached: str, demoted: bool, kept: float
-) -> None:
-    text = b"def add(a, b):\n    total = (a +\n        (b if a else 0))\n    return total\n"
-    file = chunk_file("u.py", text)
-    place = {"line": line, "count": count, "tokens": tokens}
-    change = Evidence("near_copy", "changed-line", 1.5, "", measurements=place)
-    told: dict[str, int | str] = {"coverage": "partial", "calls": 130, "unreached": unreached}
-    passed = Evidence("behavior", "pass", 0.0, "130 calls agree", measurements=told)
-    found = settled([change, passed], Subject(file.chunks[0], file, Trust.UNLISTED, 0.0, 0.0))
-    assert (is_demoted(found), found[0].penalty) == (demoted, kept)
-
-
-@pytest.mark.parametrize(
     ("behavior", "rule", "owner", "demoted"),
     [
         ("unshown", "changed-line", "", True),

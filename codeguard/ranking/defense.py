@@ -44,8 +44,6 @@ from codeguard.trust.verified import VerifiedManifest
 KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
-MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated, a constant
-MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "unrelated.body"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
 # Suspicions that demote by themselves: less than one of 500 honest functions has one.
@@ -446,14 +444,18 @@ def _passing(evidence: Evidence) -> bool:
     )
 
 
-def suspected(found: Sequence[Evidence], trust: Trust) -> list[Evidence]:
-    """Return the evidence, suspicions demoting unless the text is the team's own or all of it was shown to be right."""
-    cleared = any(
+def is_cleared(found: Iterable[Evidence]) -> bool:
+    """Return whether calls that reached every part of a function agreed with the trusted one."""
+    return any(
         (item.signal, item.id) == ("behavior", "pass")
         and item.measurements.get("coverage") == Coverage.FULL.value
         for item in found
     )
-    if cleared or trust in (Trust.TRUSTED, Trust.COPY):
+
+
+def suspected(found: Sequence[Evidence], trust: Trust) -> list[Evidence]:
+    """Return the evidence, suspicions demoting unless the text is the team's own or all of it was shown to be right."""
+    if is_cleared(found) or trust in (Trust.TRUSTED, Trust.COPY):
         return list(found)
     return [
         replace(item, demotes=True) if f"{item.signal}.{item.id}" in DEMOTING and item.penalty > 0 else item
@@ -476,50 +478,11 @@ def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
             else item
             for item in found
         ]
-    passed = next((item for item in found if (item.signal, item.id) == ("behavior", "pass")), None)
-    if passed is None:
+    if not is_cleared(found):
         return list(found)
-    return [_after_pass(item, passed, subject) for item in found]
-
-
-def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
-    """Return evidence after calls that agreed: a change that they reached is settled, one that none did is not.
-
-    Of a change that no call reached, no more is known than of one in a function that cannot be run. A statement that
-    is written anew is what releases of one author differ in, and a single other token what an edit hides: only the
-    latter demotes.
-    """
-    rule, missing = f"{item.signal}.{item.id}", _missing(passed)
-    changed = _changed(item, subject)
-    is_reached = not any(_bare(part) in changed or changed in _bare(part) for part in missing)
-    every = passed.measurements.get("coverage") == Coverage.FULL.value
-    # Of several changes only the place of one is known.
-    single = bool(changed) and item.measurements.get("count", 1) == 1
-    if rule in SETTLED_BY_A_PASS and (every or (single and is_reached and len(missing) < MOST_UNREACHED)):
-        return replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
-    small = item.measurements.get("tokens", 0)
-    hidden = changed and not is_reached and isinstance(small, int) and small <= MOST_EDITED
-    if (
-        rule in CHANGES
-        and hidden
-        and not every
-        and not item.convicts
-        and subject.chunk.kind is ChunkKind.FUNCTION
-    ):
-        return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
-    return item
-
-
-def _missing(passed: Evidence) -> list[str]:
-    return str(passed.measurements.get("unreached", "")).splitlines()
-
-
-def _changed(change: Evidence, subject: Subject) -> str:
-    """Return the first line of a changed statement without formatting; "" if its place is unknown."""
-    lines, line = subject.file.text.splitlines(), change.measurements.get("line")
-    return _bare(lines[line - 1]) if isinstance(line, int) and 0 < line <= len(lines) else ""
-
-
-def _bare(code: str) -> str:
-    """Return a line of code without formatting differences."""
-    return "".join(char for char in code if char not in " \t\"'()")
+    return [
+        replace(item, penalty=0.0, demotes=False, reason=f"{item.reason}; shown to behave alike")
+        if f"{item.signal}.{item.id}" in SETTLED_BY_A_PASS
+        else item
+        for item in found
+    ]

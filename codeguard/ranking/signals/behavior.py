@@ -72,7 +72,6 @@ class BehaviorSignal:
                 "tier": report.tier,
                 "calls": report.calls,
                 "share": report.share,
-                **({"unreached": _unreached(report)} if report.verdict is Verdict.PASS else {}),
                 **({"twin": report.origin} if report.verdict in COMPARED else {}),
             },
         )
@@ -135,14 +134,6 @@ def _unchecked(report: CheckReport, subject: Subject, context: SignalContext) ->
         reason=report.reason,
         severity=Severity.HIGH if report.spent else Severity.LOW,
         span=subject.chunk.span,
-    )
-
-
-def _unreached(report: CheckReport) -> str:
-    """Return the places that no call reached, one entry per line."""
-    parts = (note.partition("not reached: ") for note in report.notes)
-    return "\n".join(
-        part.removeprefix("one way out of: ") for before, found, part in parts if found and not before
     )
 
 
