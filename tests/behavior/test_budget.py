@@ -173,7 +173,7 @@ def test_a_spent_share_counts_until_a_limit_is_raised(
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         spent = CheckReport(Verdict.NO_SIGNAL, SPENT, "L3", spent=True)
         made = BehaviorReports(
-            lambda: lambda subjects, again, budget: iter([(subject, ("far", spent))]),
+            lambda: lambda subjects, budget: iter([(subject, spent)]),
             "epoch",
             catalog,
             budget=SandboxBudget(10.0, 5.0),
