@@ -151,10 +151,8 @@ class Judge:
             from codeguard.index.evidence_tasks import TRUSTED_TOGETHER, coverage_task  # imports the checker
 
             # A worker has what it counts if it has checked a function.
-            items = [(None, given)]
-            ((_, answer),) = answered(
-                self._executor, coverage_task, items, ONE, TRUSTED_TOGETHER, self._shared
-            )
+            asked = self._executor, coverage_task, [(None, given)], ONE, TRUSTED_TOGETHER, self._shared
+            ((_, answer),) = answered(*asked)
             kept = answer.value
             self._catalog.put_analyses({key: kept})
         return SpecCoverage(**kept)

@@ -7,8 +7,10 @@ separate result: never a pass, and never clean.
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +22,7 @@ from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.verdict.running import Answered, Meter, worlds_for
+from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
@@ -159,6 +161,16 @@ def _facts_of(file: SourceFile) -> list[Any]:
     return replace(facts, shown=shown_in(file) if is_test(file.path) else None).to_values()
 
 
+def _packed(runs: Mapping[str, Any]) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(runs, sort_keys=True).encode("ascii"), 1)).decode(
+        "ascii"
+    )
+
+
+def _unpacked(text: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
 def check_task(shared: Shared) -> Run:
     """Check functions, except those that wait for the trusted functions' answers."""
     checker = _checker(shared)
@@ -170,10 +182,10 @@ def check_task(shared: Shared) -> Run:
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
         due = [at for at, subject in enumerate(subjects) if not checker.lacks_answers(*subject)]
         meters = [Meter(asked["seconds"][at]) for at in due]
-        memories = [checker.memory(asked["runs"][at]) for at in due]
+        memories = [RunMemory(checker.runs_basis, _unpacked(asked["runs"][at])) for at in due]
         checked = checker.check_many([subjects[at] for at in due], meters, memories)
         found = {
-            at: (report.to_json(), meter.spent_s, memory.used)
+            at: (report.to_json(), meter.spent_s, _packed(memory.used))
             for at, report, meter, memory in zip(due, checked, meters, memories, strict=True)
         }
         yield [found.get(at) for at in range(len(subjects))]
@@ -195,10 +207,7 @@ def coverage_task(shared: Shared) -> Run:
 
 @dataclass(frozen=True)
 class Checks:
-    """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`.
-
-    Without a catalog nothing is kept of what ran.
-    """
+    """Behavior checks by workers, see `BehaviorReports.prepare`; without a catalog nothing is kept of what ran."""
 
     _executor: Executor
     _shared: Callable[[], Shared]
@@ -296,16 +305,16 @@ class Checks:
             report, spent_s, runs = answer_of_one
             budget.charge(file.path, float(spent_s))
             found.append(CheckReport.from_json(report))
-            if runs and runs != self._runs_of(chunk):
+            if runs != self._runs_of(chunk):
                 ran[_runs_key(chunk)] = {"runs": runs}
         if self._catalog is not None and ran:
             self._catalog.put_analyses(ran)
         return found
 
-    def _runs_of(self, chunk: Chunk) -> dict[str, Any]:
-        """Return what the last check of a function ran in the sandbox; see `RunMemory`."""
+    def _runs_of(self, chunk: Chunk) -> str:
+        """Return what the last check of a function ran in the sandbox, packed; see `RunMemory`."""
         kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
-        return {} if kept is None else dict(kept["runs"])
+        return _packed({}) if kept is None else str(kept["runs"])
 
     def _asked(self, asked: Sequence[Asked], answers: Answered | None) -> dict[str, Any]:
         """Return the values for a worker."""

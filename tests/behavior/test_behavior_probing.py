@@ -13,7 +13,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.running import Answered, holds
+from codeguard.behavior.verdict.running import Answered, RunMemory, holds
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
@@ -134,7 +134,7 @@ def memory_of(
     """Return the report of a function with what it ran, and how many jobs were not known."""
     counting, file = Counting(sandbox), chunk_file("unknown.py", code.encode())
     checker = BehaviorChecker(library, counting, seed=SEED)
-    memory = checker.memory(known)
+    memory = RunMemory(checker.runs_basis, known)
     (report,) = checker.check_many([(next(filter(checkable, file.chunks)), file)], memories=[memory])
     return report, len(counting.jobs), memory.used
 

@@ -147,7 +147,6 @@ ENTRIES = [
     *_each("CodeGuard.index", group="Python", leaves_out=dict.fromkeys(PROMISES, "is `codeguard index`")),
     *_each("CodeGuard.open", "CodeGuard.settings", "CodeGuard.catalog", "CodeGuard.workspace", "CodeGuard.close",
            "BehaviorChecker.lacks_answers", "BehaviorChecker.probe_trusted", "BehaviorChecker.take_answers",
-           "BehaviorChecker.memory",
            "DefenseManager.known_only", "DefenseManager.lists",
            "DefenseManager.level", "DefenseManager.close",
            "DefenseEvaluator.evaluate", "DefenseEvaluator.is_poisoned", "DefenseEvaluator.reduction",

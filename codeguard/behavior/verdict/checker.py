@@ -113,7 +113,7 @@ class BehaviorChecker:
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
             *(part for text in given for part in text),
         )
-        self._runs_basis = parts_digest(self._basis, facts_version())
+        self.runs_basis = parts_digest(self._basis, facts_version())  # of a `RunMemory`
         self._probes = probes
         self._fingerprints_made = False
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
@@ -169,10 +169,6 @@ class BehaviorChecker:
                 for plan, meter, memory in zip(prepared, limits, known, strict=True)
             ]
             yield from drive(self._sandbox, checks)
-
-    def memory(self, known: Mapping[str, Any]) -> RunMemory:
-        """Return a memory for a check, with what an earlier one for the same function has `used`."""
-        return RunMemory(self._runs_basis, known)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         """Return the plan of a check, or its report; cached, because `lacks_answers` and the check both need it.
@@ -435,7 +431,7 @@ class BehaviorChecker:
         """
         reference, index = self._library.references[place], self._library.fingerprints
         return parts_digest(
-            self._runs_basis,
+            self.runs_basis,
             reference.home.digest() if reference.home is not None else "",
             text_digest(reference.text),
             reference.origin,
@@ -451,7 +447,7 @@ class BehaviorChecker:
         # An answer beside another helper is another answer.
         around = made.home.digest() if made.home is not None else ""
         view = index.view(place, reference.features)
-        key = parts_digest(self._runs_basis, made.source, made.target, around, view)
+        key = parts_digest(self.runs_basis, made.source, made.target, around, view)
         if fingerprint_from(by_source.get(key), index) is not None:
             return by_source[key]
         runner = CallRunner(made, self._sandbox.level, self._budget)

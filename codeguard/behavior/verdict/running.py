@@ -173,9 +173,6 @@ def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
     return _relayed(steps, charged)
 
 
-LASTING = frozenset(Status) - {Status.NO_SIGNAL, Status.UNSUPPORTED, Status.MALFORMED}
-
-
 @dataclass
 class RunMemory:
     """The results of runs in the sandbox, by digests of everything that they depend on, so that none is made twice.
@@ -233,7 +230,8 @@ def holds(result: JobResult, limits: Limits) -> bool:
     """Return whether a job with these limits would end like this again, on a machine that is busy or not."""
     if result.status is Status.TIMEOUT:
         return result.spent_s >= _NEARLY_ALL * limits.cpu_s
-    return result.status in LASTING and result.spent_s <= min(limits.cpu_s, limits.wall_s)
+    ended = result.status not in (Status.NO_SIGNAL, Status.UNSUPPORTED, Status.MALFORMED)
+    return ended and result.spent_s <= min(limits.cpu_s, limits.wall_s)
 
 
 class Runs(Protocol):
