@@ -210,8 +210,7 @@ def test_guards_and_facades_do_their_ordinary_work(
 @pytest.mark.parametrize("statement", ["operator.add = 1", "del operator.add", "operator.new = 1"])
 def test_facades_are_frozen(sandbox: Sandbox, statement: str) -> None:
     result = sandbox.run(Job(f"import operator\n{statement}\n", ()))
-    assert result.status is Status.ERROR
-    assert "read only" in result.detail
+    assert (result.status, result.detail) == (Status.POLICY, "refused when run: a change of operator")
 
 
 @pytest.mark.parametrize("statement", ["from .math import pi", "from . import math"])

@@ -164,6 +164,7 @@ class Effects:
                 if now.get(name) is not made:
                     now[name] = made
                     replaced.append(prefix + name)
+        self._watched = []
         self.active = True
         for name in replaced:
             self.note("replace", name)

@@ -13,6 +13,7 @@ import io
 import json.encoder
 import keyword
 import marshal
+import opcode
 import os
 import sys
 import types
@@ -38,6 +39,8 @@ WORLD: tuple[float, dict[str, str], int, str, str, dict[str, bytes]] = (
     *(1_600_000_000.0, {}, 0),
     *(MODULE, "/home/user/project", {}),
 )
+_STORE = opcode.opmap["STORE_ATTR"]
+_STORING = frozenset({"setattr", "__setattr__", "setitem", "__dict__", "vars", "globals", "modules"})
 _WARM_RUNS = 20  # the interpreter specializes frequently run code, which modifies it
 _WARM_SOURCE = """
 import math
@@ -210,7 +213,8 @@ class Runner:
             if self._files is not None:
                 self._files.keep()
             self.effects.divide()
-            self.effects.watch(scope.values())
+            if importing is not None or (not restricted and _may_replace(compiled)):
+                self.effects.watch(scope.values())
             try:
                 for call in prepared:
                     write(wire.frame(_json(self._call(call, scope, out, encoder))))
@@ -323,6 +327,12 @@ class Runner:
         """Return the files that the call changed: path and current content."""
         changes = () if self._files is None else self._files.changes()
         return [[encoder.encode(path), encoder.encode(found)] for path, found in changes]
+
+
+def _may_replace(code: types.CodeType) -> bool:
+    """Return whether code may change a module: touching all their objects to see it costs a small job half more."""
+    storing = _STORE in code.co_code[::2] or not _STORING.isdisjoint(code.co_names)
+    return storing or any(_may_replace(item) for item in code.co_consts if type(item) is types.CodeType)
 
 
 def _in_file(code: types.CodeType, path: str) -> types.CodeType:
