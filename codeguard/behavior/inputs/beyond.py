@@ -15,7 +15,7 @@ from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Example
 
-MAX_CALLS, MAX_BASES = 160, 2
+MAX_CALLS, MAX_BASES = 96, 2
 # White space, punctuation, digits and letters of each kind that a program may treat in a way of its own.
 CHARACTERS, RUN, MAX_RUNS = "\t\n\u00a0,'-_7Zéß²", 20, 8  # runs of one character, and at how many places
 POWERS, LONG = (2, 3, 4, 6, 18), 300  # of numbers, of items: quadratic functions still take so many

@@ -185,8 +185,9 @@ def _measure_calls(seen: Observations) -> Steps[None]:
     # What nobody has shown may be refused, apart from a use of arguments and results that are shown.
     uses = {id(case) for case in cases if case.call.args is None and "iter(" not in case.call.target}
     counted = [item for item in compared if item.answer.outcome is Outcome.RETURNED or id(item.case) in uses]
-    wrong = {id(item) for item in seen.differences_of([*seen.results, *counted]).wrong}
-    seen.wrong_beyond = [item for item in wrong_results(counted) if id(item) in wrong]
+    wrong = wrong_results(counted)
+    found = seen.differences_of([*seen.results, *counted]).wrong if wrong else ()
+    seen.wrong_beyond = [item for item in wrong if id(item) in set(map(id, found))]
 
 
 # The reports
