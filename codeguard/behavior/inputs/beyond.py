@@ -15,12 +15,10 @@ from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Example
 
-MAX_CALLS, MAX_BASES = 160, 2
+MAX_CALLS, MAX_BASES = 96, 2
 # White space, punctuation, digits and letters of each kind that a program may treat in a way of its own.
-CHARACTERS = "\t\n\u00a0,'-_7Zéß²"
-RUN, MAX_RUNS = 20, 8  # of one character, and at how many places
-POWERS = (2, 3, 4, 6, 18)
-LONG = 300  # items; quadratic functions still take them
+CHARACTERS, RUN, MAX_RUNS = "\t\n\u00a0,'-_7Zéß²", 20, 8  # runs of one character, and at how many places
+POWERS, LONG = (2, 3, 4, 6, 18), 300  # of numbers, of items: quadratic functions still take so many
 DEEPER: Mapping[type, Callable[[Any], object]] = {
     dict: lambda value: {"x": value}, list: lambda value: [value], tuple: lambda value: (value,),
 }  # fmt: skip
@@ -39,10 +37,9 @@ def calls_beyond(shown: Sequence[Arguments]) -> list[Arguments]:
 
 def _others(value: object) -> Iterator[object]:
     """Yield values to put in the place of one."""
+    yield type(value)()  # zero, or nothing in it
     match value:
-        case bool() | None:
-            return
-        case int() | float():
+        case int() | float() if not isinstance(value, bool):
             yield from (*(value + 10**power for power in POWERS), value + 2**53 + 1)
         case str():
             half = len(value) // 2

@@ -326,7 +326,7 @@ def nearby(value: object) -> Iterator[object]:
 MAX_BASES = 3
 MAX_LITERALS = 40
 MAX_TWINS = 12
-MAX_OWN = 64
+MAX_OWN = 32
 ORDINARY_NUMBER = 16  # smaller constants occur in every program
 
 

@@ -46,8 +46,8 @@ def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strengt
     runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
     made = [*own_inputs(reference, shown, domain), *calls_beyond(shown)]
     made = [(args, kwargs) for args, kwargs in made if domain.permits(args)]
-    refusals = {guard.exception for guard in profile.contract.guards}
-    beyond = yield from reference_results(runner, reference, made, profile.examples, refusals=refusals)
+    refusals, twice = {guard.exception for guard in profile.contract.guards}, not profile.steady
+    beyond = yield from reference_results(runner, reference, made, profile.examples, twice, refusals)
     if "()" not in reference.runnable.target:
         used = yield from run_written(runner, list(uses_beyond(reference.definition, shown)))
         given = ((item, item.answer.value) for item in used)

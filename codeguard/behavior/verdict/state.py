@@ -110,6 +110,8 @@ def _only_computes(function: ast.FunctionDef, known: Collection[str], modules: C
                 return isinstance(ctx, ast.Load) and attribute in _METHODS
             case ast.Call(ast.Name(name)):
                 return name not in bound
+            case ast.Assert(test):  # python -O leaves it out with what it does
+                return not any(isinstance(part, ast.NamedExpr | ast.Attribute) for part in ast.walk(test))
         return not isinstance(node, _OUTWARD)
 
     defaults = (*function.args.defaults, *function.args.kw_defaults)
