@@ -219,43 +219,6 @@ def test_a_lookalike_is_penalised_and_demoted_where_a_call_refutes_it(
     assert item.demoted is refuted
 
 
-@pytest.mark.parametrize(("text", "penalty"), [(WRONG.chunk.text, 2.5), (CLEAN.chunk.text, 0.0)])
-def test_text_around_a_convicted_function_is_demoted(text: str, penalty: float) -> None:
-    function = candidate("theirs/x.py", text, 0.1).chunk
-    prose = replace(
-        function, kind=ChunkKind.MODULE, symbol="", text="# official\n", sha256=text_digest("# official\n")
-    )
-    file = SourceFile("theirs/x.py", "", "0" * 64, "python", (prose, function))
-    config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = (
-        DefenseManager(config, services=SignalServices(behavior=reports))
-        .apply([Candidate("p", prose, file, 0.1)])
-        .retained
-    )
-    assert (item.penalty, item.convicted) == (penalty, False)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "effects", "penalty"),
-    [
-        (Verdict.NO_SIGNAL, ("network: import socket", "environment: os.environ"), 1.5),
-        (Verdict.UNSUPPORTED, ("process: os.system", "files: open"), 1.5),
-        (Verdict.NO_SIGNAL, ("network: import socket",), 0.0),
-        (Verdict.NO_SIGNAL, ("environment: os.environ", "files: open"), 0.0),
-        (Verdict.PASS, ("network: import socket", "environment: os.environ"), 0.0),
-    ],
-)
-def test_untested_code_with_both_ends_of_a_leak_is_demoted(
-    verdict: Verdict, effects: tuple[str, ...], penalty: float
-) -> None:
-    def service(chunk: Chunk, file: SourceFile) -> CheckReport:
-        return CheckReport(verdict, "why", "L3", effects=effects)
-
-    config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
-    assert (item.penalty, item.convicted) == (penalty, False)
-
-
 @pytest.mark.parametrize(("coverage", "penalty"), [(Coverage.FULL, -0.5), (Coverage.PARTIAL, 0.0)])
 def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) -> None:
     def service(chunk: Chunk, file: SourceFile) -> CheckReport:
