@@ -1,7 +1,7 @@
 """Effects and imports that have nothing to do with what a function is called for.
 
 Whoever calls a function for its result gives it arguments and takes the result. A connection, a process, a file or a
-variable of the environment that no argument chooses and that changes nothing of the result is there for somebody else.
+variable of the environment in a statement that shares no name with the rest is there for somebody else.
 A procedure without a result is called for its effects, so only functions that compute one are looked at.
 """
 
@@ -19,7 +19,7 @@ from codeguard.flow.effects import RUNNING_CODE
 from codeguard.syntax.capabilities import DOES, effect_of_name
 from codeguard.syntax.scopes import FunctionNode
 
-ROUNDS = 8  # assignments that a value is followed through
+_ALONE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.With, ast.AsyncWith)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
@@ -29,22 +29,42 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 
 def _effects(reading: Reading, function: FunctionNode) -> Iterator[Match]:
-    calls = [node for node in walk(function) if isinstance(node, ast.Call | ast.Attribute)]
-    calls = [node for node in calls if reading.names.function_of(node) is function]
-    acting = [(node, does) for node in calls if (does := _effect(reading, node))]
-    if not acting or not _computes(function):
-        return
-    given = _followed(function, _inputs(function), back=False)
-    wanted = _followed(function, _wanted(function), back=True)
-    for node, does in acting:
-        statement = _statement(reading, node)
-        if statement is None or _chosen(node, given) or _is_used(statement, node, wanted):
+    """Yield the first effect in a statement that shares nothing with the rest of a function that computes something."""
+    nodes = list(walk(function))
+    given = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    local = given.union(node.id for node in names if isinstance(node.ctx, ast.Store))
+    for node in nodes:
+        if not isinstance(node, ast.Call | ast.Attribute) or reading.names.function_of(node) is not function:
             continue
-        start, end = reading.place(node)
-        if not is_in_test(reading, start):
+        does = _effect(reading, node)
+        around = _statement(reading, node) if does and _computes(function) else None
+        inside = set(walk(around)) if isinstance(around, _ALONE) else set()
+        if not inside or any(map(_leaves, inside)):
+            continue
+        bound = {name.id for name in names if name in inside and isinstance(name.ctx, ast.Store)}
+        loads = (name for name in names if isinstance(name.ctx, ast.Load))
+        shared = (name.id in (local - bound if name in inside else bound) for name in loads)
+        if not any(shared) and not is_in_test(reading, reading.place(node)[0]):
             reason = f"{function.name} {does} that no argument chooses and no result needs"
-            yield Match("effect", start, end, reason)
-        return
+            yield Match("effect", *reading.place(node), reason)
+            return
+
+
+def _statement(reading: Reading, node: ast.AST) -> ast.AST | None:
+    """Return the statement around a node, with all of its block if it is a `with`."""
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        at = reading.parents.get(at)
+    above = None if at is None else reading.parents.get(at)
+    return above if isinstance(above, ast.With | ast.AsyncWith) else at
+
+
+def _leaves(node: ast.AST) -> bool:
+    """Return whether a node hands something on in another way than by a name."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return isinstance(node.ctx, ast.Store)
+    return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Raise)
 
 
 def _effect(reading: Reading, node: ast.Call | ast.Attribute) -> str:
@@ -70,86 +90,6 @@ def _computes(function: FunctionNode) -> bool:
     return (computed and bool(taken or arguments.vararg)) or any(
         item.arg not in ("self", "cls") for item in taken
     )
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
-
-
-def _inputs(function: FunctionNode) -> set[str]:
-    return {item.arg for item in walk(function.args) if isinstance(item, ast.arg)}
-
-
-def _wanted(function: FunctionNode) -> set[str]:
-    """Return the names that the result, a condition, an argument's change or an error depends on."""
-    known: set[str] = set()
-    given = _inputs(function)
-    for node in walk(function):
-        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Raise):
-            known |= _names(node)
-        elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-            known |= _names(node.test)
-        elif isinstance(node, ast.Call) and _names(node.func) & given:
-            known |= _names(node)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            known |= set(node.names)
-    return known
-
-
-def _followed(function: FunctionNode, known: set[str], *, back: bool) -> set[str]:
-    """Return the names that get something of some names, or backwards those that they get something of."""
-    bound = [(targets, _names(value)) for node in walk(function) for targets, value in _bound(node)]
-    for _ in range(ROUNDS):
-        before = len(known)
-        for targets, values in bound:
-            if (targets if back else values) & known:
-                known |= values if back else targets
-        if len(known) == before:
-            break
-    return known
-
-
-def _bound(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
-    """Yield the names that a node binds or changes, and what they get."""
-    if isinstance(node, ast.Assign):
-        yield set().union(*map(_names, node.targets)), node.value
-    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-        yield _names(node.target), node.value
-    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        yield _names(node.target), node.iter
-    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield _names(node.optional_vars), node.context_expr
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-        for argument in node.args:  # `found.append(x)`
-            yield _names(node.func.value), argument
-
-
-def _statement(reading: Reading, node: ast.AST) -> ast.AST | None:
-    """Return the statement around a node, of a compound one the part that the node stands in."""
-    at: ast.AST | None = node
-    while at is not None and not isinstance(at, ast.stmt | ast.withitem | ast.ExceptHandler):
-        at = reading.parents.get(at)
-    return at
-
-
-def _chosen(node: ast.AST, given: set[str]) -> bool:
-    """Return whether arguments choose what an effect is on: its object, or the first thing that it is given."""
-    if not isinstance(node, ast.Call):
-        return False
-    first = [*node.args[:1], *(item.value for item in node.keywords[: 0 if node.args else 1])]
-    return any(_names(part) & given for part in (node.func, *first))
-
-
-def _is_used(statement: ast.AST, node: ast.AST, wanted: set[str]) -> bool:
-    """Return whether the result depends on what the statement of an effect gives."""
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Yield | ast.YieldFrom)
-    if isinstance(statement, ast.Delete | ast.Pass):
-        return False
-    if isinstance(statement, ast.withitem):
-        return statement.optional_vars is None or bool(_names(statement.optional_vars) & wanted)
-    bound = [targets for targets, _ in _bound(statement)]
-    return not bound or any(targets & wanted or not targets for targets in bound)
 
 
 def _imports(reading: Reading) -> Iterator[Match]:
