@@ -57,7 +57,7 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "behavior.unannounced": Weight(
         1.5,
-        "an effect that neither name nor description announces, seen in a run: 5 of 1,600 honest functions",
+        "an effect that neither name nor description announces, seen in a run: 13 of 5,600 honest functions",
     ),
     "behavior.reach": Weight(
         1.5, "untested code with both the source and the sink of a leak; honest network code has both, too"
