@@ -68,7 +68,7 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "behavior.unannounced": Weight(
         1.5,
-        "an effect that neither name nor description announces, seen in a run: 5 of 1,600 honest functions",
+        "an effect that neither name nor description announces, seen in a run: 13 of 5,600 honest functions",
     ),
     "behavior.timeout": Weight(1.5, "does not finish although the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory although the reference does not"),
