@@ -1,4 +1,4 @@
-"""Calls beyond those that examples show: other characters, sizes, depths and types, iterators, results that are used later.
+"""Calls beyond those that examples show: other characters, sizes, depths and types, iterators, results in use.
 
 The examples of a function are few and alike: plain words, short rows, small numbers. A second implementation may agree
 on all that is made of them and still be another function. The trusted function, run in the sandbox, decides which of
@@ -85,5 +85,5 @@ def uses_beyond(definition: Definition, shown: Sequence[Arguments]) -> Iterator[
             texts.append(f"(lambda *given: [{name}(*given) is one for one in given])({', '.join(args)})")
             texts.append(f"(lambda given: {name}(given) is given)({made})")
         texts.append(f"(lambda made: (*made, *made))({made})")
-        texts.append(f"(lambda made: (getattr(made, 'clear', lambda: 0)() and None, {made}))({made})")
+        texts.append(f"(lambda made: (getattr(made, 'clear', lambda: None)() and None, {made}))({made})")
         yield from (Example(None, {}, None, "", expression=text, callee=name) for text in texts)
