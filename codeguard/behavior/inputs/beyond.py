@@ -1,4 +1,4 @@
-"""Calls beyond those that examples show: other characters, sizes, depths and types, iterators, results that are kept.
+"""Calls beyond those that examples show: other characters, sizes, depths and types, iterators, results in use.
 
 The examples of a function are few and alike: plain words, short rows, small numbers. A second implementation may agree
 on all that is made of them and still be another function. The trusted function, run in the sandbox, decides which of
@@ -67,7 +67,7 @@ def _others(value: object) -> Iterator[object]:
 
 
 def uses_beyond(definition: Definition, shown: Sequence[Arguments]) -> Iterator[Example]:
-    """Yield uses of a function as expressions: arguments by name, a result that is read twice, kept or cleared.
+    """Yield uses of a function as expressions: arguments by name, a result that is read twice, given again or cleared.
 
     A dictionary has what the function gives for an iterator in the place of a row, and for the row itself.
     """
@@ -85,5 +85,5 @@ def uses_beyond(definition: Definition, shown: Sequence[Arguments]) -> Iterator[
             texts.append(f"(lambda *given: [{name}(*given) is one for one in given])({', '.join(args)})")
             texts.append(f"(lambda given: {name}(given) is given)({made})")
         texts.append(f"(lambda made: (*made, *made))({made})")
-        texts.append(f"(lambda made: (getattr(made, 'clear', repr)() and None, {made}))({made})")
+        texts.append(f"(lambda made: (getattr(made, 'clear', lambda: None)() and None, {made}))({made})")
         yield from (Example(None, {}, None, "", expression=text, callee=name) for text in texts)
