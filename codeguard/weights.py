@@ -33,8 +33,6 @@ DEFAULTS: Mapping[str, Weight] = {
     for signal, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
     for rule, row in rows.items()
 }
-
-
 # The weight of a rule that the table does not list.
 BY_SEVERITY: Mapping[Severity, Weight] = {
     Severity.CRITICAL: Weight(3.0, "no honest use"),
@@ -44,9 +42,7 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
     Severity.INFO: Weight(0.0, "reported, costs nothing"),
 }
 # The weight of what a rule about insecure code finds, by the severity of the finding.
-FLAW = Weight(
-    6.0, "text written to be near the question is up to four deviations nearer than the safe answer"
-)
+FLAW = Weight(6.0, "text written to be near the question is up to four deviations nearer than a safe answer")
 FLAWS: Mapping[Severity, Weight] = {
     **BY_SEVERITY,
     **dict.fromkeys((Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL), FLAW),

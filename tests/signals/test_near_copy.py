@@ -217,7 +217,7 @@ def test_hostile_bodies_are_bounded(body: str) -> None:
     assert len(list(SIGNAL.inspect(Reading(files[1]), context))) <= 3
 
 
-def test_the_ranking_is_told_where_a_copy_differs_and_by_how_much() -> None:
+def test_the_ranking_is_told_where_a_copy_differs() -> None:
     trusted = chunk_file("trusted.py", TRUSTED.encode())
     copy = changed(("left[i] <= right[j]", "left[i] >= right[j]"))
     file = chunk_file("copy.py", copy.encode())
@@ -229,4 +229,4 @@ def test_the_ranking_is_told_where_a_copy_differs_and_by_how_much() -> None:
         if item.id == "changed-line"
     ]
     line = copy[: copy.index("left[i] >= right[j]")].count("\n") + 1
-    assert [dict(item.measurements) for item in found] == [{"line": line, "count": 1, "tokens": 2}]
+    assert [dict(item.measurements) for item in found] == [{"line": line, "count": 1}]

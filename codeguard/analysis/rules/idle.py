@@ -2,7 +2,7 @@
 
 Whoever calls a function for its result gives it arguments and takes the result. A connection, a process, a file or a
 variable of the environment in a statement that shares no name with the rest is there for somebody else.
-A procedure without a result is called for its effects, so only functions that compute one are looked at.
+What takes nothing is called for its effects, so only functions that take something are looked at.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 
 def _effects(reading: Reading, function: FunctionNode) -> Iterator[Match]:
-    """Yield the first effect in a statement that shares nothing with the rest of a function that computes something."""
+    """Yield the first effect in a statement that shares nothing with the rest of a function that takes something."""
     nodes = list(walk(function))
     given = {node.arg for node in nodes if isinstance(node, ast.arg)}
     names = [node for node in nodes if isinstance(node, ast.Name)]
@@ -38,7 +38,7 @@ def _effects(reading: Reading, function: FunctionNode) -> Iterator[Match]:
         if not isinstance(node, ast.Call | ast.Attribute) or reading.names.function_of(node) is not function:
             continue
         does = _effect(reading, node)
-        around = _statement(reading, node) if does and _computes(function) else None
+        around = _statement(reading, node) if does and given else None
         inside = set(walk(around)) if isinstance(around, _ALONE) else set()
         if not inside or any(map(_leaves, inside)):
             continue
@@ -77,19 +77,6 @@ def _effect(reading: Reading, node: ast.Call | ast.Attribute) -> str:
     if named in RUNNING_CODE and named != "compile":  # which does nothing by itself
         return "runs code from a text"
     return DOES.get(effect_of_name(named), "")
-
-
-def _computes(function: FunctionNode) -> bool:
-    """Return whether a function takes something beside its object, or returns something that it computes."""
-    arguments = function.args
-    taken = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    returned = (
-        node.value for node in walk(function) if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
-    )
-    computed = any(not isinstance(value, ast.Constant | None) for value in returned)
-    return (computed and bool(taken or arguments.vararg)) or any(
-        item.arg not in ("self", "cls") for item in taken
-    )
 
 
 def _imports(reading: Reading) -> Iterator[Match]:

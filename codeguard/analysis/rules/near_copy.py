@@ -50,7 +50,7 @@ LEAVING, PROTECTING, WEAK, _OFF = (
 
 @dataclass(frozen=True, slots=True)
 class StatementChange:
-    """One change: its kind, its position in the candidate, both lines as written, and how many tokens differ.
+    """One change: its kind, its position in the candidate, and both lines as written.
 
     With `protects`, what is lost is a check, a security argument or a protecting call.
     """
@@ -61,7 +61,6 @@ class StatementChange:
     end: int
     was: str
     now: str
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,6 @@ def _match(change: StatementChange, counterpart: Counterpart, position: int) -> 
         measurements={
             "trusted_line": counterpart.function.chunk.start_line,
             "likeness": round(counterpart.likeness, 2),
-            "tokens": change.tokens,
         },
     )
 
@@ -256,9 +254,7 @@ def _change(
         for text, side in zip(texts, (gone, come), strict=True)
     ]
     differing = len(lost) + len(new)
-    return StatementChange(
-        what, protects, shown[0].start, shown[-1].end, lines[0], lines[1], differing
-    ), differing
+    return StatementChange(what, protects, shown[0].start, shown[-1].end, lines[0], lines[1]), differing
 
 
 def _judged(

@@ -19,7 +19,6 @@ _MEANT = re.compile(
     r"|rais\w+|abort\w*|no longer|exceptions?|errors?|fails?|exits?|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
-_RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
@@ -93,19 +92,14 @@ def _class_bodies(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
         if isinstance(item, ast.ClassDef):
             yield item.body
         if not isinstance(item, Function):
-            waiting += [
-                node
-                for node in ast.iter_child_nodes(item)
-                if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))
-            ]
+            waiting += [node for node in ast.iter_child_nodes(item) if isinstance(node, _WITH_STATEMENTS)]
 
 
 def is_meant_empty(definition: Definition) -> bool:
     """Return whether a function that does nothing is there to be overridden, or says that it raises."""
-    raises = isinstance(definition.node.body[-1], ast.Raise)
-    if definition.owner is None:
-        return raises and _RAISES.match(definition.docstring) is not None
-    return raises or _is_interface(definition.owner)
+    raises, owner = isinstance(definition.node.body[-1], ast.Raise), definition.owner
+    says = definition.docstring.lstrip().lower().startswith(("raise", "raising"))
+    return raises and says if owner is None else raises or _is_interface(owner)
 
 
 def describes_result(definition: Definition) -> bool:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 _RULES = rules_of(__file__)
 
-LEAST_NEAR = (
-    0.2  # cosine; one in 100 of 9,288 honest functions is below it, 73 of 100 with another one's body
-)
+LEAST_NEAR = 0.2  # cosine; below it are 1 % of 9,288 honest functions, with another one's body 73 %
 LEAST_WORDS = 10  # of the body: of fewer, twice as many honest functions are far from their descriptions
 
 
