@@ -10,41 +10,9 @@ import click
 
 from codeguard.cli.options import FORMAT
 from codeguard.cli.output import guarded, read_settings, say, say_json
+from codeguard.corpus.patterns import stored
 
-# The meaning of every key in one line, for the reference.
-KEYS: Mapping[str, str] = {
-    "store": "folder of the index, or http(s)://host:port of a Chroma server",
-    "state_dir": "catalog, evidence and manifest; the store's folder unless the store is a server",
-    "shared_state": "state folders that other installations write as well, on purpose",
-    "root": "the folder that the names of files are relative to; the current one by default",
-    "embedding": "auto, static, minilm or lexical",
-    "specs": "folders of your own behavior specs (TOML)",
-    "jobs": "worker processes; one a core by default",
-    "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",
-    "wait_s": "seconds for an answer of a Chroma server, before a command gives up",
-    "require_signature": "refuse trust that no signature proves",
-    "exclude": "files that are left out, as in .gitignore",
-    "include_secrets": "index what holds secrets, too; they are masked all the same",
-    "headers": "HTTP headers for a Chroma server",
-    "signing": "who may sign for which tree: see the page on provenance",
-    "defense.enable_provenance": "weigh where code is from",
-    "defense.enable_perplexity": "weigh how unlike the trusted code a text is",
-    "defense.enable_distance": "weigh how far a candidate is from the question",
-    "defense.enable_behavior": "run code of unknown origin in the sandbox",
-    "defense.mode": "rerank keeps every candidate, drop leaves out what is convicted or above drop_threshold",
-    "defense.order": "score sorts by distance, penalty and what own code adds, penalty by the penalty alone",
-    "defense.trust_paths": "default of index --trust",
-    "defense.untrust": "default of index --untrust",
-    "defense.fetch_multiplier": "candidates fetched for each result that is wanted",
-    "defense.max_candidates": "limit of the candidates where poison floods the neighbourhood",
-    "defense.drop_threshold": "penalty above which mode drop leaves a candidate out",
-    "defense.budget_s": "CPU seconds in the sandbox that one run of a command may spend (--budget)",
-    "defense.file_budget_s": "how many of them may be spent on one file; more is not fully checked, and demoted",
-    "defense.required_level": "sandbox level below which nothing is run (L1, L2, L3)",
-    "defense.modules": "absolute paths of installed packages, in pure Python, that the sandbox is to have",
-    "defense.disabled_signals": "signals that do not count, by name",
-    "defense.weights": "weights of your own, by the key of the table below",
-}
+KEYS: Mapping[str, str] = stored(Path(__file__).with_suffix(".toml"))  # each key's meaning in one line
 
 
 @click.group()

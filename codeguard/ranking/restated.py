@@ -2,7 +2,7 @@
 
 Nothing shows here which of two such texts is right. But what one adds to the other are words that were written to be
 found, and being found is all that they show: the plainer one stands before it. It has to describe itself, so that
-nobody moves an answer back by a text without words.
+nobody moves an answer back by a text without words. A stub stands behind the function whose name it has.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ BEHIND = 1e-6
 _CODE = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _HEADER = lazy(r"\bdef \w{1,200}\(([^)]{0,2000})\)")
 _PARAMETER = lazy(r"(?:^|,)\s{0,80}\*{0,2}(\w{1,200})")
+_STUB = lazy(r"(?:pass|\. \. \.|return(?: None)?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,16 @@ class _Text:
     name: str
     parameters: tuple[str, ...]
     code: tuple[int, ...]
+    is_stub: bool
 
     def stands_behind(self, other: _Text, surplus: int) -> bool:
-        """Return whether it says the same in more words of the question."""
-        if surplus < SURPLUS or not other.summary:
-            return False
+        """Return whether it says the same in more words of the question, or is a stub of what the other one does."""
         named = other.name in self.name and (other.name == self.name or "_" in other.name)
         named = named and other.parameters == self.parameters
+        if self.is_stub is not other.is_stub and named:
+            return self.is_stub
+        if surplus < SURPLUS or not other.summary:
+            return False
         is_long = min(len(self.code), len(other.code)) >= LEAST_CODE
         return (
             named
@@ -64,7 +68,7 @@ def restated(
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
     texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _CODE}
     fit = {id_: len(asked.intersection(text.words.split())) for id_, text in texts.items()}
-    for id_ in sorted(texts, key=lambda id_: (fit[id_], id_)):
+    for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
         plainer = [
             other
             for other, said in texts.items()
@@ -90,6 +94,8 @@ def _text(chunk: Chunk) -> _Text:
         chunk.symbol.rpartition(".")[2],
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
         sketch(code),
+        # One with a decorator is an overload or abstract: its implementation stands elsewhere.
+        code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
     )
 
 

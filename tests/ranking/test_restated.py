@@ -36,6 +36,7 @@ def function(path: str, text: str) -> Chunk:
         (f'def parse_header(raw):\n    """{ECHO}"""\n{BODY.replace("lower", "upper")}', True),
         (f'def turn_cookie(raw):\n    """{ECHO}\n\n    {SUMMARY}"""\n    return len(raw)\n', True),
         (f'def simple_parse_header(raw: str):\n    """{ECHO}"""\n    pass\n', True),
+        ('def parse_header(raw):\n    "Read one."\n    raise NotImplementedError("see there")\n', True),
         (f'def turn_cookie(raw):\n    """{ECHO}"""\n    return len(raw)\n', False),  # it repeats nothing
         (f'def parse_header(raw):\n    """{SUMMARY}"""\n{BODY}', False),  # in no more words
     ],
@@ -43,6 +44,7 @@ def function(path: str, text: str) -> Chunk:
         "an edit",
         "the description on another body",
         "a stub under its name",
+        "a stub that says little",
         "other code and words",
         "a copy",
     ],
