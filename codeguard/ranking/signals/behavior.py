@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
@@ -47,7 +48,13 @@ class BehaviorSignal:
     def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield one piece of evidence for a function of unknown origin."""
         check = context.services.behavior
-        if check is None or subject.trust is Trust.TRUSTED or subject.chunk.kind not in FUNCTIONS:
+        if check is None or subject.trust is Trust.TRUSTED:
+            return
+        if subject.chunk.kind not in FUNCTIONS:  # what stands around functions is as unchecked as they are
+            functions = (item for item in subject.file.chunks if item.kind in FUNCTIONS)
+            reports = (check(item, subject.file) for item in functions)
+            unchecked = (_unchecked(item, subject, context) for item in reports if item.not_yet or item.spent)
+            yield from islice(unchecked, 1)
             return
         report = check(subject.chunk, subject.file)
         if report.not_yet or report.spent:
