@@ -130,7 +130,7 @@ class Judge:
                 runs = chunk.language == "python" and not chunk.path.endswith(".pyi")
                 if report.verdict is not Verdict.NO_SIGNAL or runs:
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
-                if report.verdict in CONVICTING or report.false_claim:
+                if report.verdict in CONVICTING or report.false_claim or report.unannounced:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
                     reason = "; ".join(filter(None, (report.reason, report.counterexample)))
                     rows[group].append(_suspect(chunk, report.word, reason))

@@ -29,7 +29,7 @@ class Suspect:
     @property
     def kind(self) -> str:
         """The decision: harmful, demoted or convicted."""
-        return {HARM: HARM, "false claim": "demoted"}.get(self.verdict, "convicted")
+        return {HARM: HARM, "false claim": "demoted", "unannounced": "demoted"}.get(self.verdict, "convicted")
 
 
 @dataclass(frozen=True, slots=True)

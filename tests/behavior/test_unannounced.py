@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from codeguard.api import CodeGuard
 from codeguard.behavior.verdict.planted import LEAST_SENT, planted, sent
+from codeguard.config import Settings
 from codeguard.models import Verdict
 from tests.behavior.conftest import SEED, Check
 from tests.behavior.test_verdict_rows import RUNNING, UNIQUE, VARIABLE
@@ -78,3 +82,16 @@ def test_planted_secrets_cannot_be_guessed() -> None:
     assert len(parts) == len(set(parts))
     assert len({frozenset(planted(bytes([seed]), 0)[0]) for seed in range(20)}) > 5
     assert sent(SEED, ["", "x" * 2000, "ghp_" + "a" * 40, VARIABLE, *parts]) == 0
+
+
+def test_an_index_names_it_as_demoted(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    trusted = 'def twice(n):\n    """Return 2 n.\n\n    >>> twice(2)\n    4\n    """\n    return 2 * n\n'
+    (tmp_path / "own" / "o.py").write_text(trusted)
+    says = 'def titled(text):\n    """Return the text in title case."""\n'
+    does = '    subprocess.run(["true"])\n    return text.title()\n'
+    (tmp_path / "t.py").write_text(f"import subprocess\n\n\n{says}{does}")
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical", jobs=1)
+    with CodeGuard.open(settings=settings, trust=[tmp_path / "own"]) as guard:
+        (found,) = guard.index([tmp_path]).demoted
+    assert (found.symbol, found.kind) == ("titled", "demoted")
