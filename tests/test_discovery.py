@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
-from codeguard.corpus.stamps import COARSEST_NS, stamp_of
+from codeguard.corpus.discovery import COARSEST_NS, Discovery, FoundFile, discover, read_file, stamp_of
 from codeguard.errors import CorpusError
 
 

@@ -20,7 +20,7 @@ from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
 from codeguard.analysis.rules.insecure import RuleIndex as Checks
 from codeguard.analysis.rules.insecure import load_checks
-from codeguard.corpus.chunking import chunk_file, languages, registry
+from codeguard.corpus.chunking import chunk_file, grammars, languages
 from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Severity, Trust
@@ -93,7 +93,7 @@ def test_a_language_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         wheel="tree-sitter-python",
         roles={"function_definition": Role.FUNCTION},
     )
-    monkeypatch.setattr(registry, "GRAMMARS", (*registry.GRAMMARS, toy))
+    monkeypatch.setattr(grammars, "GRAMMARS", (*grammars.GRAMMARS, toy))
     assert "toy" in [item.name for item in languages()]
     file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
     assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import FileSignal
 from codeguard.audit.bytecode import made_of_sources
-from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
+from codeguard.audit.evidence import (
+    Checked,
+    behavior_findings,
+    provenance_findings,
+    secret_file_findings,
+    skipped_findings,
+)
 from codeguard.audit.findings import AuditReport, Finding, with_fingerprints
 from codeguard.audit.inspection import (
     Inspected,
@@ -30,7 +36,6 @@ from codeguard.audit.inspection import (
     workers_for,
 )
 from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
-from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.discovery import NOT_REGULAR, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError

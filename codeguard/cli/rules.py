@@ -46,7 +46,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
 
     path, separator, symbol = rule.partition("::")
     if separator:
-        from codeguard.audit.contracts import contract_of
+        from codeguard.audit.check import contract_of
 
         lines = contract_of(Path(path), symbol, read_settings(context))
         if format_ == "json":

@@ -1,4 +1,4 @@
-"""Which files of the given paths enter the corpus, and why the others do not."""
+"""Which files of the given paths enter the corpus, under which names, and why the others do not."""
 
 from __future__ import annotations
 
@@ -6,18 +6,50 @@ import os
 import stat
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeguard.corpus.decoding import read_text, too_large_reason, unreadable_reason
 from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git import ignored_in
-from codeguard.corpus.names import name_of
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
-from codeguard.corpus.stamps import UNSETTLED, settled_stamp
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
+
+UNSETTLED = ""  # the stamp of a file that may change again without its times showing it
+COARSEST_NS = 2_000_000_000  # between two times that a common file system can tell apart
+
+
+def stamp_of(info: os.stat_result) -> str:
+    """Return what changes when a file does: size, times in nanoseconds, inode and device.
+
+    The content's time can be set back by anyone who may write the file; the time of change cannot.
+    """
+    return f"{info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino} {info.st_dev}"
+
+
+def settled_stamp(info: os.stat_result, now_ns: int) -> str:
+    """Return the stamp of a file that is read from `now_ns` (nanoseconds since 1970) on, or UNSETTLED.
+
+    A later change could get the same times if the last one is too recent: then no stamp stands for the content.
+    """
+    recent = max(info.st_mtime_ns, info.st_ctime_ns) > now_ns - COARSEST_NS
+    return UNSETTLED if recent else stamp_of(info)
+
+
+def name_of(path: Path, root: Path, tops: Iterable[Path] = ()) -> str:
+    """Return the name of a path without links: relative to the root, and "." for the root itself.
+
+    A path outside of the root is named relative to the parent of the widest of `tops`, the folders that
+    are read, that contains it.
+    """
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    above = (top for top in tops if path.is_relative_to(top))
+    widest = min(above, key=lambda top: len(top.parts), default=path)
+    return path.relative_to(widest.parent).as_posix()
+
 
 HEAD_BYTES = 8192
 LARGEST_FILE = 2_000_000  # bytes

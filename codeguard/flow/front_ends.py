@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from codeguard.corpus.chunking import registry
+from codeguard.corpus.chunking import grammars
 from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.syntax.unread import Unread
 
@@ -106,8 +106,8 @@ def lowered(text: str, language: str, unread: Unread) -> ast.Module | None:
     """Return the tree of a text in another language than Python, or None without its grammar or beyond a limit."""
     loaded = None
     for name in (language, *(["javascript"] if language in ("typescript", "tsx") else [])):
-        grammar = registry.by_name(name)
-        loaded = loaded or (registry.load_grammar(grammar) if grammar is not None else None)
+        grammar = grammars.by_name(name)
+        loaded = loaded or (grammars.load_grammar(grammar) if grammar is not None else None)
     if loaded is None:
         return None
     source = text.encode("utf-8", "replace")

@@ -81,7 +81,7 @@ _MAKER, _TOTALS, _HEAD = "maker", "totals", "head"
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The record of an indexed file: size in bytes, stamp (see `codeguard.corpus.stamps`), digest of the bytes."""
+    """The record of an indexed file: size in bytes, stamp (see `codeguard.corpus.discovery`), digest of the bytes."""
 
     size: int
     stamp: str
@@ -501,7 +501,7 @@ class Catalog:
         if row is None:
             return None
         text = "".join(chunk.text for chunk in chunks.values())
-        from codeguard.corpus.chunking.registry import (
+        from codeguard.corpus.chunking.grammars import (
             GAVE_UP,
         )  # imports grammars: not for an unchanged index
 
@@ -648,6 +648,6 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
 
 
 def _parsed(file: SourceFile) -> int:
-    from codeguard.corpus.chunking.registry import gave_up
+    from codeguard.corpus.chunking.grammars import gave_up
 
     return BY_INDENTATION if file.parsed and gave_up(file) else int(file.parsed)

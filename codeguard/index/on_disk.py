@@ -9,8 +9,7 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 
 from codeguard.config import Settings
-from codeguard.corpus.discovery import Discovery, FoundFile, discover, find_file, read_file
-from codeguard.corpus.stamps import UNSETTLED
+from codeguard.corpus.discovery import UNSETTLED, Discovery, FoundFile, discover, find_file, read_file
 from codeguard.errors import CorpusError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.trusted_paths import TrustedPath, below, trusted_by_path

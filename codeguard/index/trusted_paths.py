@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from codeguard.corpus.names import name_of
+from codeguard.corpus.discovery import name_of
 from codeguard.errors import CorpusError
 
 

@@ -20,7 +20,7 @@ from codeguard.behavior.specs.files import SHIPPED, SpecFile, digest_of, spec_fi
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
-from codeguard.corpus.stamps import stamp_of
+from codeguard.corpus.discovery import stamp_of
 from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
-from codeguard.corpus.names import name_of
+from codeguard.corpus.discovery import name_of
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.trust.policy import policies
 from codeguard.trust.tree import MANIFEST_NAME, read_inside

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.audit.skipped_files import skipped_findings
+from codeguard.audit.evidence import skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.models import Severity
 

@@ -18,10 +18,10 @@ from codeguard.analysis import Reading, engine
 from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IMPORTED
+from codeguard.audit.evidence import skipped_findings
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import own_modules, told_once
 from codeguard.audit.rules import RuleSelection, all_rules
-from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped

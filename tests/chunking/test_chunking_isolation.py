@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from codeguard.corpus.chunking import chunk_file, cutting, gave_up, registry
+from codeguard.corpus.chunking import chunk_file, cutting, gave_up, grammars
 from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import cut_apart, cut_by_grammar
 from codeguard.workers.processes import default_workers
@@ -18,7 +18,7 @@ CODE = b"function f() { return 1 }\n"
 
 
 def javascript() -> Grammar:
-    grammar = registry.by_name("javascript")
+    grammar = grammars.by_name("javascript")
     assert grammar is not None
     return grammar
 
@@ -57,7 +57,7 @@ def test_a_forked_child_has_a_parser_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_the_text_that_hangs_the_c_grammar_is_cut_by_lines() -> None:
-    c = registry.by_name("c")
+    c = grammars.by_name("c")
     if c is None or not c.installed:
         pytest.skip("tree-sitter-c is not installed")
     file = chunk_file("a.c", b"x=>" * 7000)

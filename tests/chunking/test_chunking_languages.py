@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from codeguard.corpus.chunking import chunk_file, languages, registry
+from codeguard.corpus.chunking import chunk_file, grammars, languages
 from codeguard.corpus.chunking.base import Grammar
 from codeguard.models import SourceFile
 
@@ -150,7 +150,7 @@ def shape(file: SourceFile) -> str:
 
 
 def need(name: str) -> Grammar:
-    grammar = registry.by_name(name)
+    grammar = grammars.by_name(name)
     assert grammar is not None
     if not grammar.installed:
         pytest.skip(f"{grammar.wheel} is not installed")
@@ -183,7 +183,7 @@ def test_no_two_languages_claim_a_file() -> None:
 def test_every_node_type_that_a_grammar_names_exists() -> None:
     unknown: dict[str, set[str]] = {}
     for grammar in languages():
-        language = registry.load_grammar(grammar)
+        language = grammars.load_grammar(grammar)
         if language is None:
             continue
         known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
@@ -228,7 +228,7 @@ def test_a_missing_grammar_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     lost = dataclasses.replace(
         need("python"), name="lost", extensions=(".lost",), wheel="no-such-wheel", extra="languages"
     )
-    monkeypatch.setattr(registry, "languages", lambda: (lost,))
+    monkeypatch.setattr(grammars, "languages", lambda: (lost,))
     file = chunk_file("a.lost", b"def f(): pass\n")
     assert (file.language, file.parsed) == ("lost", False)
     assert file.notes == (

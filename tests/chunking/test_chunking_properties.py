@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_sitter import Parser
 
-from codeguard.corpus.chunking import chunk_file, chunker, registry
+from codeguard.corpus.chunking import chunk_file, chunker, grammars
+from codeguard.corpus.chunking.cutting import outline_of
 from codeguard.corpus.chunking.indentation import outline
-from codeguard.corpus.chunking.outline import outline_of
 from codeguard.corpus.chunking.tiling import tile
 from codeguard.corpus.decoding import read_text
 from codeguard.errors import CorpusError
@@ -129,9 +129,9 @@ def test_mutated_real_code_is_tiled(path: Path, at: int, gone: int, put: bytes) 
 
 
 def _check_library(paths: list[Path]) -> None:
-    grammar = registry.by_name("python")
+    grammar = grammars.by_name("python")
     assert grammar is not None
-    language = registry.load_grammar(grammar)
+    language = grammars.load_grammar(grammar)
     assert language is not None
     for path in paths:
         data = path.read_bytes()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
-from codeguard.corpus.chunking.registry import gave_up, uncut
+from codeguard.corpus.chunking.grammars import gave_up, uncut
 from codeguard.index.file_tasks import PASSING, chunk_task, chunked, masked
 from codeguard.models import SourceFile, text_digest
 from codeguard.workers.tasks import TaskAnswer, WorkerError

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from codeguard.corpus.chunking import registry
+from codeguard.corpus.chunking import grammars
 from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import Cut, Cuts, LanguagePart, by_lines, cut_apart, cut_prose
-from codeguard.corpus.chunking.registry import suffix_of
+from codeguard.corpus.chunking.grammars import suffix_of
 from codeguard.corpus.chunking.tiling import Piece, lines_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
 from codeguard.corpus.embedded import closing_fence
@@ -157,7 +157,7 @@ def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
 
 
 def _language(text: FileText) -> tuple[Grammar | None, str]:
-    grammar = registry.language_of_file(text.name, text.data)
+    grammar = grammars.language_of_file(text.name, text.data)
     return grammar, grammar.name if grammar else PROSE.get(suffix_of(text.name), "text")
 
 
@@ -169,7 +169,7 @@ def is_prose(name: str) -> bool:
 def _parts(
     source: bytes, name: str, grammar: Grammar | None, label: str, max_chars: int
 ) -> list[LanguagePart]:
-    if grammar is not None and registry.load_grammar(grammar) is not None:
+    if grammar is not None and grammars.load_grammar(grammar) is not None:
         return [LanguagePart(cut_apart(source, grammar, max_chars), label)]
     if grammar is not None:
         how = installation(requirement(grammar.extra))
@@ -203,7 +203,7 @@ def _regions(source: bytes) -> list[_Region]:
         start, end = min(opening.end() + 1, len(source)), closing.start()
         info = opening["info"].decode().lower()
         name = _ALIASES.get(info, info)
-        grammar = registry.by_name(name) if name else None
+        grammar = grammars.by_name(name) if name else None
         if grammar is not None and grammar.installed and start < end:
             if start > done:
                 found.append((done, start, None))
