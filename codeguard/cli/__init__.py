@@ -18,8 +18,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
-from codeguard.cli.options import STARTED_IN
-from codeguard.cli.output import fail, fail_for_import, refused, warn
+from codeguard.cli.output import STARTED_IN, fail, fail_for_import, refused, warn
 from codeguard.escaping import escaped
 
 # Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
@@ -52,10 +51,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The process frees everything at its end anyway; without this it would run a full garbage collection first.
 atexit.register(gc.freeze)
 MODULES = {
+    "init": "config",
     "ls": "status",
     "diff": "status",
     "rm": "status",
+    "store": "status",
+    "check": "audit",
     "explain": "rules",
+    "accept": "rules",
+    "mcp": "serve",
     "hook": "setup",
 }
 

@@ -1,16 +1,19 @@
-"""`codeguard config`."""
+"""`codeguard config` and `init`: the settings in force, and what is the team's own in a folder, once confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from codeguard.cli.options import FORMAT
-from codeguard.cli.output import guarded, read_settings, say, say_json
+from codeguard.cli.output import FORMAT, STORE, guarded, read_settings, say, say_json, warn
 from codeguard.corpus.patterns import stored
+from codeguard.errors import ConfigError, NothingToDoError
 
 KEYS: Mapping[str, str] = stored(Path(__file__).with_suffix(".toml"))  # each key's meaning in one line
 
@@ -35,11 +38,10 @@ def show(context: click.Context, format_: str) -> None:
     settings = read_settings(context)
     values, defaults = settings_table(settings), settings_table(Settings())
     if format_ == "json":
-        say_json(
-            {"schema": "codeguard.config/1", "source": settings.source or str(own_file()), "settings": values}
-        )
+        source = str(settings.config_file)
+        say_json({"schema": "codeguard.config/1", "source": source, "settings": values})
         return
-    place = Path(settings.source) if settings.source else own_file()
+    place = settings.config_file
     say(f"from {place}" + ("" if place.exists() else " (there is none: defaults)"))
     for key, value in values.items():
         mark = "*" if value != defaults[key] else " "
@@ -53,7 +55,6 @@ def add_table(place: Path, name: tuple[str, str], text: str) -> None:
     """
     import tomllib
 
-    from codeguard.errors import ConfigError
     from codeguard.trust.local import write_atomically
 
     before = place.read_text(encoding="utf-8") if place.exists() else ""
@@ -68,13 +69,6 @@ def add_table(place: Path, name: tuple[str, str], text: str) -> None:
         ) from None
     # It may hold secrets, so nobody else may read it who could not before.
     write_atomically(place, after.encode(), place.stat().st_mode & 0o777 if before else 0o600)
-
-
-def own_file() -> Path:
-    """Return the path of the user's own configuration file."""
-    from codeguard.config import user_config_dir
-
-    return user_config_dir() / "config.toml"
 
 
 def settings_table(settings: Any) -> dict[str, Any]:
@@ -93,14 +87,87 @@ def settings_table(settings: Any) -> dict[str, Any]:
 
 def as_toml(value: Any) -> str:
     """Return a value as TOML; a setting without a default becomes an empty string."""
-    import json
-
     if value is None:
         return '""'
     if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f"{json.dumps(k)} = {as_toml(v)}" for k, v in value.items()) + " }"
-            if value
-            else "{}"
-        )
+        pairs = ", ".join(f"{json.dumps(key)} = {as_toml(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
     return json.dumps(value, ensure_ascii=False)
+
+
+_ELSEWHERE = re.compile(
+    r"(?i)(third|3rd)[-_]?party|vendor(ed)?|external|node_modules|deps|snippets|forks?|contrib"
+)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@STORE
+@click.option("--yes", is_flag=True, help="Trust PATHS without asking; they have to be named.")
+@click.pass_context
+@guarded
+def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes: bool) -> None:
+    """Propose what is your own in this folder, and trust it in your configuration once you confirm.
+
+    PATHS are trusted instead of what is proposed. A proposal goes by the layout of the folder, which whoever can write
+    there chooses. What is trusted says what is right, so confirm only paths that nobody else can write to.
+    """
+    from codeguard.corpus.discovery import discover
+    from codeguard.reports.styled import counted
+
+    if yes and not paths:
+        raise ConfigError(
+            "--yes", got="no PATH", expected="the paths to trust", hint="codeguard init --yes src"
+        )
+    here = Path.cwd()
+    settings = read_settings(context, store=store)
+    found = [file.path.relative_to(here.resolve()) for file in discover([here], root=here).files]
+    if not found:
+        raise NothingToDoError("no file in this folder", got=str(here))
+    files = Counter(name.parts[0] for name in found if len(name.parts) > 1)
+    chosen = [path.resolve() for path in paths] or [here.resolve() / name for name in _proposed(files, found)]
+    for outside in (path for path in chosen if not path.is_relative_to(here.resolve())):
+        raise ConfigError("a path outside of this folder", got=str(outside), expected=f"one in {here}")
+    names = [path.relative_to(here.resolve()).as_posix() for path in chosen]
+    owners = _owners(here)
+    for top in sorted({*files} | {*names}):
+        mark = "your own?" if top in names else ""
+        count = sum(name.is_relative_to(top) for name in found)
+        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}{owners.get(top, '')}")
+    if not names:
+        raise NothingToDoError("no folder looks like your own", hint="name it: codeguard init PATH…")
+    if not yes and not click.confirm(
+        f"trust {', '.join(names)}? Anyone who can write there decides what is right", err=True
+    ):
+        raise ConfigError("nothing is trusted", got="no", expected="yes, or codeguard init PATH…")
+    table = f"projects.{as_toml(str(here))}"
+    state = settings.store if settings.remote else str(Path(settings.store).absolute())
+    add_table(
+        settings.config_file,
+        ("projects", str(here)),
+        f"[{table}]\nstore = {as_toml(state)}\nroot = {as_toml(str(here))}\n\n"
+        f"[{table}.defense]\ntrust_paths = {as_toml([str(path) for path in chosen])}\n",
+    )
+    say(f"written: {settings.config_file}")
+    rest = sorted(name for name in files if not any(Path(name).is_relative_to(own) for own in names))
+    say(f"next: codeguard index {' '.join([*names, *rest])}")
+    if rest:
+        warn(f"not trusted, and checked against your own: {', '.join(rest)}")
+
+
+def _owners(here: Path) -> dict[str, str]:
+    """Return whom CODEOWNERS names for top folders: a hint, because whoever can write here can write that."""
+    places = (here / folder / "CODEOWNERS" for folder in (".github", ".", "docs"))
+    small = (place for place in places if place.is_file() and place.stat().st_size < 100_000)
+    text = next((place.read_text("utf-8", "replace") for place in small), "")
+    rows = (line.partition("#")[0].split() for line in text.splitlines())
+    return {
+        row[0].strip("/*").split("/")[0]: f", CODEOWNERS: {' '.join(row[1:4])}" for row in rows if row[1:]
+    }
+
+
+def _proposed(files: Counter[str], found: Sequence[Path]) -> list[str]:
+    """Return the top folders that a project's own code usually lies in: src, packages and tests."""
+    packages = {name.parts[0] for name in found if len(name.parts) == 2 and name.name == "__init__.py"}
+    usual = {"src", "lib", "tests", "test"} & files.keys()
+    return sorted(name for name in packages | usual if not _ELSEWHERE.fullmatch(name))

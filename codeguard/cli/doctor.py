@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codeguard import __version__
-from codeguard.cli.options import FORMAT, STORE
-from codeguard.cli.output import EXIT_ERROR, guarded, read_settings, say, say_json
+from codeguard.cli.output import EXIT_ERROR, FORMAT, STORE, guarded, read_settings, say, say_json
 from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirement
 
 if TYPE_CHECKING:

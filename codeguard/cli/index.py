@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import BUDGET, FORMAT, STORE
-from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
+from codeguard.cli.output import (
+    BUDGET,
+    FORMAT,
+    STORE,
+    Progress,
+    guarded,
+    read_settings,
+    say_block,
+    say_json,
+    warn,
+)
 from codeguard.errors import ConfigError, NoIndexError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Output of the command line: results on stdout, the rest on stderr, no terminal control characters."""
+"""Options that commands share, and output: results on stdout, the rest on stderr, no terminal control characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,9 @@ from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
     from codeguard.config import Settings
+    from codeguard.index.workspace import Workspace
     from codeguard.reports.styled import Line, Styled
+
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -251,3 +254,61 @@ class Progress:
         if done >= total:
             self._bar.render_finish()
             self._bar = None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+STARTED_IN = (
+    "codeguard.started_in"  # of the context: the folder before `-C`, where names that a hook passes lie
+)
+
+
+def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several options, which the help shows in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """Return the option for the output format: text, json, and any others the command supports."""
+    choice = click.Choice(["text", "json", *more])
+    return click.option("--format", "format_", type=choice, default="text", show_default=True)
+
+
+def store_option(what: str = "Folder, or http(s)://host:port of a Chroma server.") -> Callable[[F], F]:
+    """Return the option for the location of the index; `what` is its help text."""
+    return click.option("--store", help=f"{what}  [default: .codeguard]")
+
+
+def _keep_budget(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
+    context.meta[BUDGET_KEY] = seconds
+
+
+STORE = store_option()
+BUDGET = click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=_keep_budget,
+    help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 900]",
+)
+FORMAT = format_option()
+
+
+@contextmanager
+def opened_index(context: click.Context, store: str | None) -> Iterator[Workspace]:
+    """Open the index of the settings, and show its warnings if nothing went wrong."""
+    from codeguard.index.workspace import Workspace
+
+    workspace = Workspace(read_settings(context, store=store))
+    try:
+        yield workspace
+        for line in workspace.warnings:
+            warn(line)
+    finally:
+        workspace.close()

@@ -7,8 +7,10 @@ from typing import IO
 
 import click
 
-from codeguard.cli.options import BUDGET, STORE, format_option
 from codeguard.cli.output import (
+    BUDGET,
+    STORE,
+    format_option,
     guarded,
     origin,
     read_settings,

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from codeguard.cli.options import STORE
 from codeguard.cli.output import (
     EXIT_ERROR,
     EXIT_NOTHING,
+    STORE,
     guarded,
     own_command,
     read_settings,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from codeguard.cli.options import option_group
-from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, say, say_json, warn
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, option_group, say, say_json, warn
+from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import ConfigError
+from codeguard.escaping import escaped
 from codeguard.index.embedding import Embedding
-from codeguard.reports.text_selection import selection_lines
 from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.files import read_documents, read_examples, read_pairs
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipDefense
@@ -311,3 +311,23 @@ def _show(
     if selection.error or selection.failures:
         raise SystemExit(EXIT_ERROR)
     raise SystemExit(EXIT_FINDINGS if selection.rejected else 0)
+
+
+EXCERPT = 60  # characters of a text that are shown
+
+
+def selection_lines(selection: Selection) -> Iterator[str]:
+    """Yield the notes, each rejected document with its reason and beginning, and the counts."""
+    for note in selection.notes:
+        yield f"note: {escaped(note)}"
+    if selection.error:  # one reason for all of them, which the command says
+        yield f"nothing was judged, so none of the {len(selection.judgments)} documents is kept"
+        return
+    for judgment in selection.rejected:
+        yield f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}"
+        yield f"    {escaped(_excerpt(judgment.document.text))}"
+    yield f"{len(selection.kept)} kept, {len(selection.rejected)} rejected"
+
+
+def _excerpt(passage: str) -> str:
+    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognized as one

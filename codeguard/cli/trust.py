@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codeguard.cli.options import FORMAT, STORE
-from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
+from codeguard.cli.output import EXIT_FINDINGS, FORMAT, STORE, guarded, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 from codeguard.index.trusted_paths import below
 
@@ -216,10 +215,9 @@ def update(context: click.Context, root: Path, key: Path, yes: bool, label: str 
     from codeguard.reports.styled import counted
     from codeguard.trust.local import write_atomically
     from codeguard.trust.manifest import manifest_to_json
-    from codeguard.trust.seen import VersionsSeen
     from codeguard.trust.signatures import load_keys, load_signer, sign_payload
     from codeguard.trust.tree import MANIFEST_NAME, edits
-    from codeguard.trust.verify import open_signed, user_policy
+    from codeguard.trust.verify import VersionsSeen, open_signed, user_policy
 
     _existing_folder(root)
     policy = user_policy(read_settings(context), root, label)

@@ -17,8 +17,8 @@ from trust_bench import FILES, LABEL, NOW, make_key
 
 from codeguard.errors import CodeguardError
 from codeguard.trust.manifest import manifest_to_json
-from codeguard.trust.seen import SEEN_NAME
 from codeguard.trust.signatures import load_keys, load_signer
+from codeguard.trust.verify import SEEN_NAME
 
 MATHS, HASH, USAGE = FILES
 

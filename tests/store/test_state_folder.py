@@ -23,8 +23,8 @@ from codeguard.escaping import shown
 from codeguard.models import Trust
 from codeguard.trust.acceptances import accept, load_acceptances
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
-from codeguard.trust.seen import SEEN_NAME, VersionsSeen
 from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, inode_of
+from codeguard.trust.verify import SEEN_NAME, VersionsSeen
 
 pytestmark = pytest.mark.ci
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from text_samples import clean_base, clean_batch, flipped
 
 from codeguard.cli import main
+from codeguard.cli.text import selection_lines
 from codeguard.errors import CorpusError
-from codeguard.reports.text_selection import selection_lines
 from codeguard.text import Document, files
 from codeguard.text.model import reject_all
 from codeguard.text.reading import SUMMARY

@@ -1,20 +1,86 @@
-"""The application: a request in, a page out, with limits on size, number and time."""
+"""The application and its server: who may ask, a request in, a page out, with limits on size, number and time."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import secrets
+import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from codeguard.api import CodeGuard
-from codeguard.errors import CodeguardError, ConfigError, NothingToDoError
-from codeguard.integrations.web.gate import Gate
+from codeguard.errors import CodeguardError, ConfigError, MissingExtraError, NothingToDoError
 from codeguard.integrations.web.site import Site
 from codeguard.reports.html.site import POLICY, message_page, site_style
+
+try:
+    from uvicorn import Config, Server
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ImportError as error:
+    raise MissingExtraError("uvicorn is not installed", extra="index") from error
+
+
+TOKEN_BYTES = 32
+OWN_SITES = frozenset({"", "same-origin", "none"})  # Sec-Fetch-Site: absent, from a page of ours, or typed
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The secrets of one server, valid as long as it runs, and the decisions based on them.
+
+    `token` is in the printed address, `session` in the cookie that it is exchanged for. A browser sends a
+    cookie to every port of a host, so none of them replaces another.
+    """
+
+    port: int
+    token: str = field(default_factory=_secret)
+    session: str = field(default_factory=_secret)
+
+    @property
+    def address(self) -> str:
+        """The address to open first."""
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    @property
+    def _cookie(self) -> str:
+        return f"codeguard_{self.port}"
+
+    @property
+    def new_cookie(self) -> str:
+        """The header that gives a browser the session, until the browser is closed."""
+        return f"{self._cookie}={self.session}; Path=/; HttpOnly; SameSite=Strict"
+
+    def is_this_host(self, host: str) -> bool:
+        """Return whether a request names this server: other names that resolve to it are refused."""
+        names = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        if self.port == 80:
+            names |= {"127.0.0.1", "localhost"}
+        return host in names
+
+    def knows_token(self, given: str) -> bool:
+        """Return whether this is the token."""
+        return _same(given, self.token)
+
+    def has_session(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request has the session and comes from one of our pages or the user."""
+        if headers.get("sec-fetch-site", "") not in OWN_SITES:
+            return False
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        return any(_same(value, self.session) for name, _, value in pairs if name == self._cookie)
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("ascii"))
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -193,3 +259,60 @@ def _fields(data: bytes) -> dict[str, str]:
     except ValueError:
         raise RefusedError(400, "The address cannot be read.") from None
     return dict(pairs)
+
+
+LOOPBACK = "127.0.0.1"
+MOST_CONNECTIONS = 64
+LONGEST_HEAD = 32_768  # bytes of a request's first line and headers
+HEAD_S = 10.0  # time limit for the headers to arrive
+ENDING_S = 3  # time limit for responses in progress at shutdown
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP/1.1 that closes a connection whose first request does not arrive in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock."""
+        super().connection_made(transport)
+        self._clock = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop it."""
+        self._clock.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if self.cycle is None:
+            self.transport.close()
+
+
+def bound(port: int) -> socket.socket:
+    """Return a socket that listens on the loopback address; port 0 means any free port.
+
+    Raises CodeguardError if the port is taken or not allowed.
+    """
+    try:
+        return socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise CodeguardError(
+            f"port {port} of {LOOPBACK} cannot be used ({error.strerror})", hint="--port 0 takes a free one"
+        ) from None
+
+
+def serve(application: Application, listening: socket.socket) -> None:
+    """Answer requests until the process is interrupted; then raise KeyboardInterrupt."""
+    options: dict[str, Any] = {
+        "http": ImpatientProtocol,
+        "ws": "none",
+        "loop": "asyncio",
+        "lifespan": "off",
+        "log_config": None,
+        "log_level": "critical",
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+        "limit_concurrency": MOST_CONNECTIONS,
+        "h11_max_incomplete_event_size": LONGEST_HEAD,
+        "timeout_graceful_shutdown": ENDING_S,
+    }
+    Server(Config(application, **options)).run(sockets=[listening])
