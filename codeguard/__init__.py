@@ -10,30 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codeguard.lazy_imports import attributes
-from codeguard.version import __version__
 
 if TYPE_CHECKING:
-    from codeguard.api import CodeGuard
-    from codeguard.behavior import BehaviorChecker
-    from codeguard.config import DefenseConfig
-    from codeguard.errors import CodeguardError
-    from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
-    from codeguard.ranking.evaluation import DefenseEvaluator
-    from codeguard.ranking.reranking import Ranking
+    from codeguard.api import CodeGuard as CodeGuard
+    from codeguard.behavior import BehaviorChecker as BehaviorChecker
+    from codeguard.config import DefenseConfig as DefenseConfig
+    from codeguard.errors import CodeguardError as CodeguardError
+    from codeguard.ranking.defense import Candidate as Candidate
+    from codeguard.ranking.defense import DefenseManager as DefenseManager
+    from codeguard.ranking.defense import DefenseOutcome as DefenseOutcome
+    from codeguard.ranking.evaluation import DefenseEvaluator as DefenseEvaluator
+    from codeguard.ranking.reranking import Ranking as Ranking
 
-__all__ = [
-    "BehaviorChecker",
-    "Candidate",
-    "CodeGuard",
-    "CodeguardError",
-    "DefenseConfig",
-    "DefenseEvaluator",
-    "DefenseManager",
-    "DefenseOutcome",
-    "Ranking",
-    "__version__",
-]
-
+__version__ = "0.1.0"
 _HOMES = {
     "BehaviorChecker": "codeguard.behavior",
     "Candidate": "codeguard.ranking.defense",
@@ -45,5 +34,5 @@ _HOMES = {
     "DefenseOutcome": "codeguard.ranking.defense",
     "Ranking": "codeguard.ranking.reranking",
 }
-
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
 __getattr__ = attributes(__name__, _HOMES)

@@ -35,10 +35,9 @@ from codeguard.corpus.discovery import (
 )
 from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
-from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import ONE, answered
-from codeguard.models import Chunk, Skipped, SourceFile
+from codeguard.models import Chunk, Skipped, SourceFile, as_json, rebuilt
 from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)

@@ -41,7 +41,7 @@ from codeguard.models import NOT_FULLY_READ, Severity, Skipped, SourceFile, Trus
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
-from codeguard.trust.paths import NameIndex
+from codeguard.trust.manifest import NameIndex
 
 if TYPE_CHECKING:
     from codeguard.index.sandbox_budget import BudgetReport

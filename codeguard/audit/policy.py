@@ -27,7 +27,7 @@ from codeguard.errors import ConfigError, ManifestError
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import Severity
 from codeguard.trust.acceptances import Acceptance
-from codeguard.trust.local import read_limited, write_atomically
+from codeguard.trust.state_files import read_limited, write_atomically
 from codeguard.trust.strict_json import integer, items, members, parse_json, sha256, text
 
 LONGEST = 50_000_000  # bytes of a policy or a baseline

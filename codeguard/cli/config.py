@@ -55,7 +55,7 @@ def add_table(place: Path, name: tuple[str, str], text: str) -> None:
     """
     import tomllib
 
-    from codeguard.trust.local import write_atomically
+    from codeguard.trust.state_files import write_atomically
 
     before = place.read_text(encoding="utf-8") if place.exists() else ""
     after = f"{before.rstrip()}\n\n{text}".lstrip()

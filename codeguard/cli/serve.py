@@ -45,8 +45,8 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
     It changes nothing, listens only on 127.0.0.1, and serves anyone who has the token in the printed
     address. Nothing is loaded from elsewhere, and the pages have no scripts.
     """
-    from codeguard.integrations.web.application import Application, Gate, bound
-    from codeguard.integrations.web.application import serve as answer
+    from codeguard.integrations.web import Application, Gate, bound
+    from codeguard.integrations.web import serve as answer
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
     with _guard(context, store) as guard, bound(port) as listening:

@@ -79,7 +79,7 @@ def setup(
     Shows what is added to which file, asks, and leaves everything else in the file as it is. Where the client offers
     hooks, each file is audited before the assistant reads it.
     """
-    from codeguard.trust.local import write_atomically
+    from codeguard.trust.state_files import write_atomically
 
     project = Path.cwd()
     command = own_command(context)
@@ -128,7 +128,7 @@ def _inside(file: str, project: Path) -> Path:
 
 def _read(path: Path) -> bytes:
     """Return the content of a file, empty if there is none."""
-    from codeguard.trust.local import read_limited
+    from codeguard.trust.state_files import read_limited
 
     return read_limited(path, LONGEST) if os.path.lexists(path) else b""
 

@@ -83,7 +83,7 @@ def label_flip(batch: Path, base_file: Path, embedding: str, form: str, **option
 
     Exit code 0: everything kept; 1: something rejected; 2: error.
     """
-    from codeguard.text.labels import LabelledBase, label_embedding
+    from codeguard.text.label_flip import LabelledBase, label_embedding
 
     base = LabelledBase.of(_documents(base_file, labels=True), label_embedding(embedding))
     selection = LabelFlipDefense(base, **options).select(_documents(batch, labels=True))

@@ -63,8 +63,8 @@ def build(
     output: Path | None,
 ) -> None:
     """Write the manifest of the files under ROOT, not yet signed."""
-    from codeguard.trust.local import read_limited, write_atomically
     from codeguard.trust.manifest import manifest_from_json, manifest_to_json
+    from codeguard.trust.state_files import read_limited, write_atomically
     from codeguard.trust.tree import MANIFEST_NAME
 
     _existing_folder(root)
@@ -102,9 +102,9 @@ def sign(context: click.Context, file: Path, key: Path | None, count_as: str | N
 
     The passphrase of an encrypted key is asked for, or taken from CODEGUARD_KEY_PASSPHRASE.
     """
-    from codeguard.trust.local import read_limited, write_atomically
     from codeguard.trust.manifest import manifest_from_json
     from codeguard.trust.signatures import load_signer, sign_payload
+    from codeguard.trust.state_files import read_limited, write_atomically
 
     if key is None:
         raise ConfigError(
@@ -213,9 +213,9 @@ def show(context: click.Context, store: str | None, format_: str) -> None:
 def update(context: click.Context, root: Path, key: Path, yes: bool, label: str | None) -> None:
     """Verify the current manifest, show what was edited since, and sign its successor."""
     from codeguard.reports.styled import counted
-    from codeguard.trust.local import write_atomically
     from codeguard.trust.manifest import manifest_to_json
     from codeguard.trust.signatures import load_keys, load_signer, sign_payload
+    from codeguard.trust.state_files import write_atomically
     from codeguard.trust.tree import MANIFEST_NAME, edits
     from codeguard.trust.verify import VersionsSeen, open_signed, user_policy
 
@@ -286,9 +286,9 @@ def _count_on(
         ConfigError: another policy decides about this folder, or the configuration lies in it.
     """
     from codeguard.cli.config import add_table, as_toml
-    from codeguard.trust.local import write_atomically
     from codeguard.trust.policy import policies
     from codeguard.trust.signatures import load_keys, public_pem, refuse_inside
+    from codeguard.trust.state_files import write_atomically
     from codeguard.trust.verify import choose_policy
 
     settings, tree, keyid = read_settings(context), manifest.resolve().parent, signer.public_key.keyid
@@ -318,8 +318,7 @@ def _manifest_of(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manife
     """Return the manifest of the files found in the scope; report those that cannot be listed."""
     from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
     from codeguard.corpus.discovery import read_file
-    from codeguard.trust.manifest import build_manifest
-    from codeguard.trust.paths import unlistable
+    from codeguard.trust.manifest import build_manifest, unlistable
 
     found = _discovered(root, scope)
     refused = unlistable(item.name for item in found)

@@ -23,7 +23,6 @@ from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
-from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
     RUNS,
@@ -35,7 +34,16 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest, text_digest
+from codeguard.models import (
+    CheckReport,
+    Chunk,
+    SourceFile,
+    Verdict,
+    as_json,
+    parts_digest,
+    rebuilt,
+    text_digest,
+)
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL

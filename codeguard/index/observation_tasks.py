@@ -16,9 +16,8 @@ from codeguard.analysis.observations import AUDIT, Observation, bound_met, detec
 from codeguard.analysis.python.counterparts import sketches_of
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.executor import BatchSize, answered
-from codeguard.models import SourceFile, parts_digest, text_digest
+from codeguard.models import SourceFile, as_json, parts_digest, rebuilt, text_digest
 from codeguard.workers.tasks import (
     FAILED,
     LOOKING_S,

@@ -27,8 +27,7 @@ from codeguard.index.trusted_paths import (
 from codeguard.index.trusted_paths import to_text as paths_text
 from codeguard.index.workspace import Workspace
 from codeguard.models import Skipped
-from codeguard.trust.manifest import FileEntry, Manifest
-from codeguard.trust.paths import unlistable
+from codeguard.trust.manifest import FileEntry, Manifest, unlistable
 from codeguard.trust.signed_trees import (
     SignedTree,
     find_signed_trees,

@@ -14,8 +14,7 @@ from codeguard.corpus.installed import left_out
 from codeguard.corpus.secrets import without_secrets
 from codeguard.models import SourceFile
 from codeguard.trust.installation import is_own_state
-from codeguard.trust.manifest import build_manifest
-from codeguard.trust.paths import unlistable
+from codeguard.trust.manifest import build_manifest, unlistable
 from codeguard.trust.signed_trees import (
     find_signed_trees,
     is_trusted_part,

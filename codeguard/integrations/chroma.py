@@ -168,7 +168,11 @@ class GuardedCollection:
 
     def fork(self, new_name: str) -> GuardedCollection:
         """Return a copy of the collection under another name, guarded like this one; a hosted Chroma alone can."""
-        return GuardedCollection(self._collection.fork(new_name), report=self._report, judge=self._judge)
+        return self.like(self._collection.fork(new_name))
+
+    def like(self, collection: Any) -> GuardedCollection:
+        """Return another collection guarded like this one, by the same judge."""
+        return GuardedCollection(collection, report=self._report, judge=self._judge)
 
     def search(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: what a search expression selects and computes cannot be judged row by row.
@@ -209,23 +213,13 @@ class GuardedClient:
 
     Args:
         client: a `chromadb` client.
-        guard, manifest, config, mode, report, judge: as for `GuardedCollection`; all collections share one judge.
+        guard: an open `CodeGuard` with the trusted code.
+        options: the other arguments of `GuardedCollection`; all collections share one judge.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        guard: CodeGuard | None = None,
-        *,
-        manifest: VerifiedManifest | None = None,
-        config: DefenseConfig | None = None,
-        mode: str = "drop",
-        report: Report = lambda dropped: None,
-        judge: DocumentJudge | None = None,
-    ) -> None:
+    def __init__(self, client: Any, guard: CodeGuard | None = None, **options: Any) -> None:
         self._client = client
-        self._judge = judge or DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
-        self._report = report
+        self._guarded = GuardedCollection(None, guard, **options).like
 
     def __getattr__(self, name: str) -> Any:
         if name in ("delete_collection", "get_max_batch_size"):
@@ -243,9 +237,6 @@ class GuardedClient:
     def get_or_create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
         """Open a collection, guarded; make it if there is none."""
         return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
-
-    def _guarded(self, collection: Any) -> GuardedCollection:
-        return GuardedCollection(collection, judge=self._judge, report=self._report)
 
 
 class _Row:
@@ -312,11 +303,10 @@ def _query_result(rows: Sequence[Sequence[_Row]], wanted: Sequence[str]) -> dict
 
 
 def _get_result(rows: Sequence[_Row], wanted: Sequence[str]) -> dict[str, Any]:
-    result: dict[str, Any] = {"ids": [row.id for row in rows]}
-    for name in OF_ROWS:
-        result[name] = [row.columns.get(name) for row in rows] if name in wanted else None
+    result = {name: value and value[0] for name, value in _query_result([rows], wanted).items()}
+    del result["distances"]
     if result["embeddings"]:
         import numpy as np
 
         result["embeddings"] = np.asarray(result["embeddings"])
-    return {**result, "uris": None, "data": None, "included": list(wanted)}
+    return {**result, "included": list(wanted)}

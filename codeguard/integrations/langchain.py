@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from typing import Any
 
 from codeguard.errors import MissingExtraError
@@ -50,15 +49,8 @@ class CodeGuardRetriever(BaseRetriever):
         ]
 
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        mode: str | None = None,
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **chosen: Any
     ) -> list[Document]:
         """Query in a thread, so that the event loop is not blocked."""
-        ask = functools.partial(
-            self._get_relevant_documents, query, run_manager=run_manager.get_sync(), k=k, mode=mode
-        )
-        return await asyncio.to_thread(ask)
+        ask, manager = self._get_relevant_documents, run_manager.get_sync()
+        return await asyncio.to_thread(ask, query, run_manager=manager, **chosen)

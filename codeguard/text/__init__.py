@@ -5,8 +5,7 @@ document. Label flips are found at ingestion (`label_flip`), poisoned passages a
 (`filterrag`, `mlfilter`), conflicting claims when an answer is made (`consensus`).
 """
 
-from codeguard.text.label_flip import LabelFlipDefense
-from codeguard.text.labels import LabelledBase, label_embedding
+from codeguard.text.label_flip import LabelFlipDefense, LabelledBase, label_embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 __all__ = [

@@ -13,7 +13,7 @@ from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.text.filterrag import CleanPair, own_questions
 from codeguard.text.mlfilter import LabelledText
 from codeguard.text.model import Document
-from codeguard.trust.local import open_regular
+from codeguard.trust.state_files import open_regular
 
 MAX_BYTES = 256 * 1024 * 1024  # of a file; its documents are held in memory
 LARGEST_FIELD = 10_000_000  # characters of one field of a CSV or TSV file

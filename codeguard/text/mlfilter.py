@@ -28,7 +28,7 @@ from codeguard.text.filterrag import count_matches, filter_documents
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words
 from codeguard.text.reading import Reader, ReaderAnswer, failures
 from codeguard.text.tokens import content_words, longest_echo, sentences, words
-from codeguard.trust.local import open_regular, write_atomically
+from codeguard.trust.state_files import open_regular, write_atomically
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.bool_]

@@ -25,9 +25,9 @@ from securesystemslib.signer import CryptoSigner, Signature, SSlibKey  # type: i
 
 from codeguard.errors import ConfigError, ManifestError
 from codeguard.escaping import shown
-from codeguard.trust.local import read_limited
 from codeguard.trust.manifest import PAYLOAD_TYPE
 from codeguard.trust.policy import SigningPolicy
+from codeguard.trust.state_files import read_limited
 from codeguard.trust.strict_json import items, members, parse_json, text
 
 MAX_SIGNATURES = 64

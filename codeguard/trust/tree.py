@@ -8,9 +8,8 @@ from pathlib import Path
 
 from codeguard.errors import ManifestError
 from codeguard.escaping import shown
-from codeguard.trust.local import open_regular
-from codeguard.trust.manifest import Manifest
-from codeguard.trust.paths import NameIndex, path_problem
+from codeguard.trust.manifest import Manifest, NameIndex, path_problem
+from codeguard.trust.state_files import open_regular
 from codeguard.trust.verified import VerifiedManifest, in_scope
 
 MANIFEST_NAME = "codeguard.manifest.json"  # the signed manifest, in the root of the tree

@@ -15,11 +15,10 @@ import platformdirs
 from codeguard.config import Settings
 from codeguard.errors import ConfigError, ManifestError
 from codeguard.escaping import escaped, shown
-from codeguard.trust.local import read_limited, read_state
 from codeguard.trust.manifest import Manifest, manifest_from_json
 from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches_all_below, policies
 from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
-from codeguard.trust.state_files import StateFolder
+from codeguard.trust.state_files import StateFolder, read_limited, read_state
 from codeguard.trust.strict_json import integer, members, parse_json, sha256, text
 from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest, admit

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tree_sitter import Parser
 
 from codeguard.corpus.chunking import chunk_file, chunker, grammars
-from codeguard.corpus.chunking.cutting import outline_of
+from codeguard.corpus.chunking.cutting import outline_of, tile
 from codeguard.corpus.chunking.indentation import outline
-from codeguard.corpus.chunking.tiling import tile
 from codeguard.corpus.decoding import read_text
 from codeguard.errors import CorpusError
 from codeguard.models import ChunkKind, SourceFile

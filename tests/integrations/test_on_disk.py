@@ -17,7 +17,7 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.cli import main
 from codeguard.integrations.documents import DocumentJudge, Retrieval, StoredText, verdict_of
-from codeguard.integrations.web.site import Site
+from codeguard.integrations.web import Site
 
 pytestmark = pytest.mark.ci
 

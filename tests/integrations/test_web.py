@@ -25,7 +25,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import CodeguardError
 from codeguard.index.report import Trend
-from codeguard.integrations.web.application import MOST_WAITING, Application, Gate, bound, serve
+from codeguard.integrations.web import MOST_WAITING, Application, Gate, bound, serve
 from codeguard.reports.html.page import file_id
 from codeguard.reports.html.site import LONGEST_QUESTION, POLICY
 
@@ -355,9 +355,9 @@ def test_the_server_listens_on_the_loopback_address_alone() -> None:
 
 def test_a_silent_connection_is_closed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that sends its request a little at a time."""
-    from codeguard.integrations.web import application
+    from codeguard.integrations import web
 
-    monkeypatch.setattr(application, "HEAD_S", 0.2)
+    monkeypatch.setattr(web, "HEAD_S", 0.2)
     with bound(0) as listening:
         thread = threading.Thread(target=serve, args=(client.application, listening), daemon=True)
         thread.start()

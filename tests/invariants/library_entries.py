@@ -201,7 +201,7 @@ def plain(value: Any) -> str:
 def web(guard: CodeGuard) -> dict[str, Shown]:
     import httpx
 
-    from codeguard.integrations.web.application import Application, Gate
+    from codeguard.integrations.web import Application, Gate
     from codeguard.reports.html.page import file_id
 
     gate = Gate(8765)

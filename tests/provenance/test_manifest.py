@@ -11,8 +11,7 @@ import pytest
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.trust.manifest import build_manifest, manifest_from_json, manifest_to_json
-from codeguard.trust.paths import unlistable
+from codeguard.trust.manifest import build_manifest, manifest_from_json, manifest_to_json, unlistable
 from codeguard.trust.verified import VerifiedManifest, verify_unsigned
 
 ADD = "def add(a, b):\n    return a + b\n"

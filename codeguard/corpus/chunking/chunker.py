@@ -10,9 +10,17 @@ from itertools import accumulate, pairwise
 
 from codeguard.corpus.chunking import grammars
 from codeguard.corpus.chunking.base import Grammar
-from codeguard.corpus.chunking.cutting import Cut, Cuts, LanguagePart, by_lines, cut_apart, cut_prose
+from codeguard.corpus.chunking.cutting import (
+    Cut,
+    Cuts,
+    LanguagePart,
+    Piece,
+    by_lines,
+    cut_apart,
+    cut_prose,
+    lines_of,
+)
 from codeguard.corpus.chunking.grammars import suffix_of
-from codeguard.corpus.chunking.tiling import Piece, lines_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
 from codeguard.corpus.embedded import closing_fence
 from codeguard.extras import installation, requirement
