@@ -19,7 +19,6 @@ from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, chunk_finding, file_finding, finding_of, own_finding
 from codeguard.config import Settings, below_level
-from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import languages
 from codeguard.corpus.decoding import (
     ARCHIVE,
@@ -32,7 +31,7 @@ from codeguard.corpus.decoding import (
     PROGRAM,
     SCRIPT,
 )
-from codeguard.corpus.patterns import stored
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.errors import CodeguardError
 from codeguard.index.sandbox_budget import together
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
 _BEHAVIOR = {rule.id: rule for rule in BehaviorSignal.rules}
+_NAMES = stored(Path(__file__).with_name("skipped_files.toml"))
+_AGENT_FILES = {kind: lazy("|".join(forms), re.IGNORECASE) for kind, forms in _NAMES["agent_files"].items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,11 @@ def provenance_findings(
             found += _modified(item.file, base)
         found += _agent_file(item, base)
     return found
+
+
+def agent_file_kind(name: str) -> str:
+    """Return the kind of file that assistants and editors obey without being asked, by its name, or ""."""
+    return next((kind for kind, pattern in _AGENT_FILES.items() if pattern.search(name)), "")
 
 
 def _agent_file(item: Inspected, base: TrustedBase) -> list[Finding]:
@@ -231,7 +237,6 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("link", re.compile(r"link that (?:leads (?:out of|into)|gives)")),
 )
 _UNSEEN = re.compile(r"too large|binary|cannot be read|not a regular file")
-_NAMES = stored(Path(__file__).with_name("skipped_files.toml"))
 _ALSO_READ, _BUILD_FILES, _TABLES, _MEDIA = (
     frozenset(_NAMES[kind].split()) for kind in ("also_read", "build_files", "tables", "media")
 )

@@ -21,20 +21,12 @@ from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
 _OWN = {
-    AUDIT: (
-        "detector-error",
-        "not-fully-read",
-        "inline-ignore",
-        "company",
-        "baseline",
-        "budget-spent",
-        "agent-file",
-    ),
-    DISCOVERY: ("encoding", "name", "link", "not-read", "not-audited", "collision", "syntax"),
-    CHANGE: ("behavior", "not-compared", "new-effect", "removed-check"),
+    AUDIT: "detector-error not-fully-read inline-ignore company baseline budget-spent agent-file",
+    DISCOVERY: "encoding name link not-read not-audited collision syntax",
+    CHANGE: "behavior not-compared new-effect removed-check",
 }
 OWN_RULES: dict[str, Rule] = {
-    f"{signal}.{name}": _RULES[name] for signal, names in _OWN.items() for name in names
+    f"{signal}.{name}": _RULES[name] for signal, names in _OWN.items() for name in names.split()
 }
 REMOVED_CHECK = f"{CHANGE}.removed-check"
 PRECISION = Path(__file__).with_name("precision.toml")

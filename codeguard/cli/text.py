@@ -325,9 +325,6 @@ def selection_lines(selection: Selection) -> Iterator[str]:
         return
     for judgment in selection.rejected:
         yield f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}"
-        yield f"    {escaped(_excerpt(judgment.document.text))}"
+        # Masked before it is cut: half a secret is not recognized as one.
+        yield f"    {escaped(mask_secrets(judgment.document.text)[:EXCERPT])}"
     yield f"{len(selection.kept)} kept, {len(selection.rejected)} rejected"
-
-
-def _excerpt(passage: str) -> str:
-    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognized as one

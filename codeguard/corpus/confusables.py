@@ -8,6 +8,10 @@ folds them. `look` compares file names regardless of case, and covers more chara
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeguard.corpus.patterns import stored
 
 BIDI_CLASS = "\u202a-\u202e\u2066-\u2069"
 """The controls of the direction of writing (UAX #9), as the inside of a character class."""
@@ -18,38 +22,20 @@ INVISIBLE_CLASS = (
 )
 """Other characters that show nothing, in the same form."""
 
-_LOOKALIKES = {
-    "A": "ΑАᎪꓮ", "B": "ΒВᏴꓐⲂ", "C": "СᏟⲤꓚϹ", "D": "Ꭰꓓ", "E": "ΕЕᎬꓰⴹ", "F": "Ϝꓝ", "G": "ԌᏀᏳꓖ", "H": "ΗНᎻⲎꓧ",
-    "I": "ΙІӀⲒꓲ", "J": "ͿЈᎫꓙ", "K": "ΚКᏦⲔꓗ", "L": "ᏞⳐꓡ", "M": "ΜϺМᎷⲘꓟ", "N": "ΝⲚꓠ", "O": "ΟОՕⲞꓳ", "P": "ΡРᏢⲢꓑ",
-    "Q": "Ԛⵕ", "R": "ƦᎡᏒꓣ", "S": "ЅՏᏕᏚꓢ", "T": "ΤТᎢⲦꓔ", "U": "Սꓴ", "V": "ѴᏙꓦⴸ", "W": "ԜᎳᏔꓪ", "X": "ΧХⲬⵝꓫ",
-    "Y": "ΥУҮᎩᎽⲨꓬ", "Z": "ΖᏃꓜ",
-    "a": "ɑαа", "b": "ƄЬᏏ", "c": "сᴄⲥꮯϲ", "d": "ԁɗ", "e": "еҽℯꬲ", "f": "ẝꞙꬵ", "g": "ɡցᶃ", "h": "һհᏂ",
-    "i": "ıɩɪιіꭵ", "j": "ϳј", "k": "ĸκⲕ", "l": "ƖǀӏⲒ", "n": "ոռ", "o": "οσоօⲟჿᴏ", "p": "ρрⲣ", "q": "ԛգզ",
-    "r": "гᴦⲅꮁ", "s": "ƽѕꜱꮪ", "t": "τƫ", "u": "ʋυսᴜ", "v": "νѵᴠꮩ", "w": "ɯѡԝաᴡꮃ", "x": "хⲭ", "y": "ɣʏγуүყỿ", "z": "ᴢꮓ",
-}  # fmt: skip
+_TABLES = stored(Path(__file__).with_suffix(".toml"))
 
-# Similar enough inside a word of Latin letters, but ordinary letters elsewhere.
-_NEAR = {
-    "a": "Λ∆λ", "b": "βв", "e": "εєэ€ɛ", "h": "н", "k": "к", "m": "м", "n": "ηпи", "r": "я", "t": "т", "w": "ωшщ",
-    "x": "χ", "i": "ї", "u": "µμц", "c": "ç¢", "o": "øθ", "s": "§ʂ", "d": "đð", "l": "ł",
-}  # fmt: skip
 
-LOOKALIKE = {ord(char): ascii_ for ascii_, chars in _LOOKALIKES.items() for char in chars}
+def _by_character(table: Mapping[str, str]) -> dict[int, str]:
+    return {ord(char): ascii_ for ascii_, chars in table.items() for char in chars}
+
+
+LOOKALIKE = _by_character(_TABLES["letters"])
 """Code point to the ASCII letter it passes for."""
 
-NEAR_LOOKALIKE = {ord(char): ascii_ for ascii_, chars in _NEAR.items() for char in chars} | LOOKALIKE
+NEAR_LOOKALIKE = _by_character(_TABLES["near"]) | LOOKALIKE
 """The same, with letters that pass for another one only among Latin letters."""
 
-LOOKALIKE_PUNCTUATION = {
-    ord(char): ascii_
-    for ascii_, chars in {
-        "!": "ǃⵑ", "'": "ʹˈ՚׳ꞌ‛′", '"': "˝ʺ״″", "(": "❨❲﴾", ")": "❩❳﴿", "*": "∗⁎٭", "+": "᛭➕",
-        ",": "‚ꓹ؍٫", "-": "˗‐‑⁃−➖", ".": "ꓸ꘎۔․", "/": "⁄∕⧸⟋᜵", ":": "ː˸։׃܃᛬⁚∶ꓽ꞉", ";": ";", "<": "˂ᐸ‹❮",
-        "=": "᐀⹀゠꓿", ">": "˃ᐳ›❯", "\\": "∖⧵⧹", "^": "˄ˆ", "_": "ߺ", "`": "ˋ՝", "{": "❴", "|": "∣ǀ⏐│", "}": "❵",
-        "~": "˜∼⁓", "&": "ꝸ", "[": "❲", "]": "❳", "#": "♯",
-    }.items()
-    for char in chars
-}  # fmt: skip
+LOOKALIKE_PUNCTUATION = _by_character(_TABLES["punctuation"])
 """Code point to the ASCII punctuation it passes for; fullwidth forms are found by NFKC."""
 
 
@@ -64,15 +50,8 @@ def skeleton(text: str) -> str:
     return unicodedata.normalize("NFKC", text).translate(LOOKALIKE)
 
 
-# Look like the small or the capital form of a letter or digit, for case-insensitive comparison.
-_IN_NAMES = {
-    "2": "ƨϩᒿꙅƧ", "3": "ȝɜзʒӡⳍƷЗӠƐꝪ", "4": "Ꮞ", "5": "ƽƼ", "6": "бᏮⳓ", "8": "ȣ৪੪ଃ", "9": "৭੧୨൭ⳋ", "a": "ᴀᗅ⍺",
-    "b": "ьƅᑲβᖯᗷᏼ", "c": "ⅽ", "d": "Ꮷᑯᗞᗪ", "e": "єε℮", "f": "ƒϝᖴſ", "g": "ƍԍɢ", "h": "ᕼʜ", "i": "ӏᎥⲒ",
-    "j": "ʝᒍ", "k": "кᴋ", "l": "ⅼ|ӀΙІιɩіוןاᒪⵏᛁʟ", "m": "мᴍᗰⅿ", "n": "пɴ", "o": "ᴑơ૦੦०০௦೦൦๐໐〇ဝוסەဿዐⵔ",
-    "p": "ϱᴩᑭ", "r": "ꭇꭈʀᖇ", "t": "тᴛ", "u": "ꞟሀᑌ", "v": "ᐯט", "w": "шω", "x": "χᕁ×᙭ꭓ", "z": "ʐ",
-}  # fmt: skip
-_FOLDED = {char: letter.lower() for letter, chars in _LOOKALIKES.items() for char in chars} | {
-    char: letter for letter, chars in _IN_NAMES.items() for char in chars
+_FOLDED = {chr(code): letter.lower() for code, letter in LOOKALIKE.items()} | {
+    chr(code): letter for code, letter in _by_character(_TABLES["names"]).items()
 }
 _STROKES = [char for char, letter in _FOLDED.items() if letter == "i"] + list("1Ii|")  # all look like l
 _BY_LOOK = str.maketrans(_FOLDED | dict.fromkeys(_STROKES, "l") | {"0": "o"})

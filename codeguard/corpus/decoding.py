@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from encodings import normalize_encoding
 from itertools import accumulate
+from pathlib import Path
 
+from codeguard.corpus.patterns import stored
 from codeguard.errors import CorpusError
 
 # Tried in this order: the mark of UTF-32 LE begins with that of UTF-16 LE.
@@ -29,19 +31,8 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _SHEBANG = re.compile(rb"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
 PYTHON_SUFFIXES = (".py", ".pyw", ".pyi", ".pyx", ".pxd")
 
-# A declared codec lets the attacker choose a function that processes the file. Only ASCII-compatible
-# character sets are decoded: nothing that decompresses (zlib), rewrites (rot13), hides code in apparent
-# comments (utf-7, unicode_escape) or comes from a third party.
-DECLARABLE = frozenset([
-    "ascii", "utf_8", "utf_8_sig", "latin_1", "mac_roman", "mac_cyrillic", "mac_greek", "mac_latin2",
-    "mac_turkish", "koi8_r", "koi8_t", "koi8_u", "kz1048", "ptcp154", "tis_620", "hp_roman8", "gb2312",
-    "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213", "euc_kr",
-    "cp949", "johab", "cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213", "cp1250", "cp1251",
-    "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp437", "cp720", "cp737",
-    "cp775", "cp850", "cp852", "cp855", "cp856", "cp857", "cp858", "cp860", "cp861", "cp862", "cp863",
-    "cp865", "cp866", "cp869", "cp874", "cp1006", "cp1125",
-    *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
-])  # fmt: skip
+_FORMS = stored(Path(__file__).with_suffix(".toml"))
+DECLARABLE = frozenset(_FORMS["declarable"].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +81,12 @@ def read_text(data: bytes, name: str) -> DecodedText:
 PROGRAM, ARCHIVE, BYTECODE = "a program", "an archive", "bytecode"
 OFFICE, OBJECTS = "an office document", "pickled objects"
 MEDIA, DATA = "an image, a font, sound or video", "data of a known kind"
-# File types by their first bytes: signatures from file(1), for files that occur in repositories. Pickles are those
-# of every protocol, the first of them text, and arrays of objects, which hold one.
-_SIGNATURES = (
-    (PROGRAM, rb"\x7fELF|MZ|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]"
-        rb"|\xca\xfe\xba\xbe\0\0\0[\x01-\x08]|\0asm|!<arch>\n|dex\n"),
-    (BYTECODE, rb"\xca\xfe\xba\xbe|[\x00-\xff][\x0c\x0d]\r\n[\x00-\x03]\0\0\0|\x1bLua"),
-    (ARCHIVE, rb"PK[\x03\x05\x07]|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"
-        rb"|\x04\x22\x4d\x18|[\x00-\xff]{257}ustar|MSCF|xar!|\xed\xab\xee\xdb"),
-    (OFFICE, rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|%PDF-|\{\\\\rtf"),
-    (OBJECTS, rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n"
-        rb"(?:[()\]}]|S['\"]|I-?\d|p\d)|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
-        rb"|\x93NUMPY[\x00-\xff]{4,6}[^\n]{0,8000}?'[|<>=]?O"),
-    (MEDIA, rb"\x89PNG|GIF8|\xff\xd8\xff|BM[\x00-\xff]{4}\0\0|\0\0[\x01\x02]\0[\x01-\x40]\0|RIFF|II\*\0|MM\0\*"
-        rb"|wOF[F2]|\0\x01\0\0|OTTO|ttcf|true|ID3|\xff[\xf2\xf3\xfb]|OggS|fLaC|[\x00-\xff]{4}ftyp|\x1aE\xdf\xa3"
-        rb"|8BPS|icns|[\x00-\xff]{34}LP"),
-    (DATA, rb"\x93NUMPY|\xde\x12\x04\x95|\x95\x04\x12\xde|SQLite format 3|\x89HDF|PAR1|TZif|ARROW1|Obj\x01|KDMP"
-        rb"|DIRC|\xd4\xc3\xb2\xa1|\xffWPC"),
-)  # fmt: skip
+_SIGNATURES = {kind: "|".join(parts).encode("ascii") for kind, parts in _FORMS["signatures"].items()}
 
 
 def kind_of_bytes(head: bytes) -> str:
     """Return the type of a binary file by its first bytes, or "" if unknown."""
-    return next((kind for kind, signature in _SIGNATURES if re.match(signature, head)), "")
+    return next((kind for kind, signature in _SIGNATURES.items() if re.match(signature, head)), "")
 
 
 SCRIPT, PADDED_TEXT = "a script by its first line", "text with NUL bytes in it"

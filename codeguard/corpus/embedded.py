@@ -11,23 +11,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from pathlib import Path
 from typing import AnyStr
 
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 
-_WORDS = {
-    "python": "python py python3 python2 pycon ipython py3 jupyter",
-    "bash": "bash sh shell zsh ksh dash console terminal shell-session sh-session shellsession cmd bat batch"
-    " powershell ps1 pwsh posh ps command commandline dockerfile docker makefile fish",
-    "javascript": "javascript js node jsx mjs cjs",
-    "typescript": "typescript ts mts",
-    "tsx": "tsx",
-    "go": "go golang",
-    "ruby": "ruby rb",
-    "rust": "rust rs",
-    "java": "java",
-    "php": "php",
-}
+_WORDS = stored(Path(__file__).with_suffix(".toml"))
 LANGUAGES = {word: language for language, words in _WORDS.items() for word in words.split()}
 """What people write behind a fence, and what is read as that language."""
 

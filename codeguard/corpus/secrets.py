@@ -1,6 +1,6 @@
 """Find files and parts of a text that are secrets, and show a text without them.
 
-A token of a service is a row of `_TOKENS`, with the beginnings by which a text is searched first: most texts have
+A token of a service is a row of `secrets.toml`, with the beginnings by which a text is searched first: most texts have
 none of them. Every expression gets a bounded part of the text.
 """
 
@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.models import Chunk, SourceFile
 
 SCAN_VERSION = "3"  # an index built with another version reads its files again
@@ -45,34 +46,16 @@ class FoundSecret:
     rule: str
 
 
-# Names of the file, or of the file in its folder. `.pem` and `.key` are not listed: certificates and public
-# keys have them as well, so their content decides.
-_NAMES = {
-    ENVIRONMENT_FILE: lazy(
-        r"\.env(?!.*\b(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema)\b)(?:\..+)?"
-    ),
-    KEY_FILE: lazy(
-        r"id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)|.+\.(?:ppk|p12|pfx|jks|jceks|bks|keystore|kdbx|p8)"
-        r"|secring\.gpg|master\.key"
-    ),
-    CREDENTIALS_FILE: lazy(
-        r"[._]netrc|\.pgpass|pgpass\.conf|\.git-credentials|\.my\.cnf|\.dockercfg|\.s3cfg|\.boto|\.htpasswd"
-        r"|\.vault-token|.*\.tfstate(?:\.backup)?|kubeconfig|.+\.kubeconfig"
-        r"|client_secrets?(?:[_-].+)?\.json|application_default_credentials\.json"
-    ),
-}
-_PLACES = lazy(
-    r"(?:.*/)?(?:\.aws/credentials|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.cargo/credentials(?:\.toml)?"
-    r"|\.gem/credentials|\.config/gcloud/(?:credentials\.db|legacy_credentials/.+)|\.azure/(?:accessTokens|msal_token_cache)\.json"
-    r"|\.streamlit/secrets\.toml|\.terraform\.d/credentials\.tfrc\.json|\.terraformrc)"
-)
+_FORMS = stored(Path(__file__).with_suffix(".toml"))
+_NAMES = {rule: lazy("|".join(parts)) for rule, parts in _FORMS["files"].items()}
+_PLACES = {rule: lazy(f"(?:.*/)?(?:{'|'.join(parts)})") for rule, parts in _FORMS["places"].items()}
 
 
 def secret_file(name: str) -> str:
     """Return the rule by which a file of this name (posix, with its folders) is a secret, or ""."""
     base = name.rpartition("/")[2].lower()
-    rule = next((rule for rule, pattern in _NAMES.items() if pattern.fullmatch(base)), "")
-    return rule or (CREDENTIALS_FILE if _PLACES.fullmatch(name) else "")
+    asked = (*((base, *row) for row in _NAMES.items()), *((name, *row) for row in _PLACES.items()))
+    return next((rule for text, rule, pattern in asked if pattern.fullmatch(text)), "")
 
 
 def named_secrets(name: str, text: str) -> list[FoundSecret]:
@@ -101,47 +84,9 @@ class _Token:
     before: int = 0
 
 
-def _token(rule: str, anchors: str, form: str, before: int = 0) -> _Token:
-    return _Token(rule, tuple(anchors.split()), lazy(form, re.ASCII), before)
-
-
-_TOKENS = (
-    _token(SERVICE_TOKEN, "AKC", r"(?:\A|(?<=[\s=:\"]))AKC[a-zA-Z0-9]{10,}(?=[\s\"]|\Z)"),
-    _token(CLOUD_KEY, "A3T ABIA ACCA AKIA ASIA", r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"),
-    _token(CLOUD_KEY, "AccountKey=", r"AccountKey=[a-zA-Z0-9+/=]{88}"),
-    _token(CLOUD_KEY, "AIza", r"AIza[\w-]{35}(?![\w-])"),
-    _token(CLOUD_KEY, "GOCSPX-", r"GOCSPX-[\w-]{28}(?![\w-])"),
-    _token(CLOUD_KEY, "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{64}(?!\w)"),
-    _token(SERVICE_TOKEN, "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{36}"),
-    _token(SERVICE_TOKEN, "github_pat_", r"github_pat_\w{22,255}"),
-    _token(SERVICE_TOKEN, "glpat- gldt- glft- glsoat- glrt-", r"gl(?:pat|dt|ft|soat|rt)-[\w-]{20,50}(?!\w)"),
-    _token(SERVICE_TOKEN, "GR1348941 glcbt-", r"(?:GR1348941|glcbt-)[\w-]{20,50}(?!\w)"),
-    _token(SERVICE_TOKEN, "glimt- glptt-", r"(?:glimt-[\w-]{25}|glptt-[\w-]{40})(?!\w)"),
-    _token(SERVICE_TOKEN, "glagent- gloas-", r"(?:glagent-[\w-]{50,1024}|gloas-[\w-]{64})(?!\w)"),
-    _token(SERVICE_TOKEN, "-us", r"[0-9a-z]{32}-us\d{1,2}", 32),
-    _token(SERVICE_TOKEN, "/:_authToken=", r"/:_authToken=(npm_\w+|[A-Fa-f0-9-]{36})"),
-    _token(SERVICE_TOKEN, "npm_", r"npm_[A-Za-z0-9]{36}(?!\w)"),
-    _token(SERVICE_TOKEN, "hf_", r"hf_[A-Za-z0-9]{34,40}(?!\w)"),
-    _token(SERVICE_TOKEN, "sk-", r"sk-[\w-]{20,300}?T3BlbkFJ[A-Za-z0-9]{20}"),
-    _token(SERVICE_TOKEN, "sk-", r"sk-(?:proj|svcacct|admin|ant-[a-z]+\d\d)-[\w-]{40,300}"),
-    _token(SERVICE_TOKEN, "pypi-AgE", r"pypi-AgE(?:IcHlwaS5vcmc|NdGVzdC5weXBpLm9yZw)[\w-]{70,}"),
-    _token(SERVICE_TOKEN, "SG.", r"SG\.[\w-]{22}\.[\w-]{43}"),
-    _token(SERVICE_TOKEN, "xox", r"xox[abprso]-(?:\d+-)+[A-Za-z0-9]+|xoxe[.-][\w.-]{40,400}"),
-    _token(SERVICE_TOKEN, "xapp-", r"xapp-\d-\w{6,20}-\d{6,20}-\w{32,128}"),
-    _token(
-        SERVICE_TOKEN,
-        "https://hooks.slack.com/services/",
-        r"https://hooks\.slack\.com/services/T\w+/B\w+/\w+",
-    ),
-    _token(SERVICE_TOKEN, "sq0csp-", r"sq0csp-[0-9A-Za-z\\_-]{43}"),
-    _token(SERVICE_TOKEN, "sk_live_ rk_live_", r"[rs]k_live_[0-9a-zA-Z]{24}"),
-    _token(SERVICE_TOKEN, ":AA", r"\d{8,10}:AA[\w-]{33}", 10),
-    _token(SERVICE_TOKEN, "AC SK", r"(?:AC|SK)[a-z0-9]{32}"),
-    _token(SERVICE_TOKEN, "whsec_", r"whsec_[A-Za-z0-9+/=]{32,64}"),
-    _token(SERVICE_TOKEN, "dckr_pat_", r"dckr_pat_[\w-]{27}(?![\w-])"),
-    _token(SERVICE_TOKEN, "hvs.", r"hvs\.[\w-]{24,300}"),
-    _token(JSON_WEB_TOKEN, "eyJ", r"eyJ[\w=-]++\.[\w=-]++"),
-    _token(PRIVATE_KEY, "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+_TOKENS = tuple(
+    _Token(rule, tuple(anchors.split()), lazy(form, re.ASCII), *before)
+    for rule, anchors, form, *before in _FORMS["tokens"]["rows"]
 )
 _NAMED = ("pass", "pwd", "secret", "key", "token", "contrase")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
@@ -60,16 +61,8 @@ def content_words(text: str) -> list[str]:
 
 def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
     """Return the longest run of the question's words that occurs in the text, as a share of the question."""
-    best = 0
-    previous = [0] * (len(text) + 1)
-    for word in query:
-        current = [0] * (len(text) + 1)
-        for position, other in enumerate(text, start=1):
-            if word == other:
-                current[position] = previous[position - 1] + 1
-                best = max(best, current[position])
-        previous = current
-    return best / max(1, len(query))
+    longest = SequenceMatcher(None, query, text, autojunk=False).find_longest_match()
+    return longest.size / max(1, len(query))
 
 
 def without_accents(text: str) -> str:

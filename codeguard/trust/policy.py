@@ -131,18 +131,9 @@ def _until(value: Any, where: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-def _no_issuer(value: Any, where: str) -> None:
-    """Refuse what earlier versions took for a signer without keys: left out silently, a threshold would be lower."""
-    raise ManifestError(
-        "keyless signers are no longer supported",
-        got=f"issuer {shown(str(value))}",
-        expected="a signer with keys",
-    )
-
-
 _TEXTS = items(text(), 10_000)
-_SIGNER = {"identity": text(), "keys": _TEXTS, "paths": _TEXTS, "until": _until, "issuer": _no_issuer}
-_SIGNERS = items(members(_SIGNER, optional=("keys", "paths", "until", "issuer")), 10_000)
+_SIGNER = {"identity": text(), "keys": _TEXTS, "paths": _TEXTS, "until": _until}
+_SIGNERS = items(members(_SIGNER, optional=("keys", "paths", "until")), 10_000)
 _CONDITIONS = {
     "trees": _TEXTS, "threshold": integer(0), "least_version": integer(0), "require_expiry": flag,
     "revoked": _TEXTS, "signers": _SIGNERS,

@@ -27,7 +27,7 @@ from codeguard.trust.strict_json import MAX_BYTES
 DEFAULT_NAME = ".codeguard"  # a repository can ship this folder: never followed if it is a link
 NAMES = (
     "catalog.sqlite3", "accepted.jsonl", "versions-seen.json", "index.lock", "installation.json", "rebuild.new",
-    "chroma", "manifest.unsigned.json", "perplexity.npz", "seed",  # of earlier versions
+    "chroma",
 )  # fmt: skip
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 LOCKED_S = 30.0  # for what other processes do under a lock of the state folder
@@ -360,46 +360,20 @@ def _made(path: Path) -> bool:
     return True
 
 
-def read_state(path: Path, limit: int = MAX_BYTES) -> bytes | None:
-    """Return the bytes of a file of a state folder, None if there is none.
-
-    Raises:
-        ManifestError: it cannot be read, or is longer than `limit` bytes.
-        UnsafeStateError: see `StateFolder`.
-    """
-    try:
-        with StateFolder(path.parent) as folder:
-            data = folder.read(path.name, limit)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    _check_length(path, data, limit)
-    return data
-
-
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     """Return the bytes of a regular file of at most `limit` bytes; ManifestError otherwise."""
     try:
         with open_regular(path) as file:
             data = file.read(limit + 1)
     except OSError as error:
-        raise _unreadable(path, error) from None
-    _check_length(path, data, limit)
-    return data
-
-
-def _unreadable(path: Path, error: OSError) -> ManifestError:
-    return ManifestError(
-        f"cannot read {shown(str(path))}", got=error.strerror or error, expected="a readable regular file"
-    )
-
-
-def _check_length(path: Path, data: bytes, limit: int) -> None:
+        raise ManifestError(
+            f"cannot read {shown(str(path))}", got=error.strerror or error, expected="a readable regular file"
+        ) from None
     if len(data) > limit:
         raise ManifestError(
             f"{shown(str(path))} is too large", got=f"over {limit} bytes", expected=f"at most {limit}"
         )
+    return data
 
 
 def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:

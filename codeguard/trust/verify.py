@@ -18,7 +18,7 @@ from codeguard.escaping import escaped, shown
 from codeguard.trust.manifest import Manifest, manifest_from_json
 from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches_all_below, policies
 from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
-from codeguard.trust.state_files import StateFolder, read_limited, read_state
+from codeguard.trust.state_files import StateFolder, read_limited
 from codeguard.trust.strict_json import integer, members, parse_json, sha256, text
 from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest, admit
@@ -81,14 +81,15 @@ class VersionsSeen:
 
     def _load(self) -> dict[str, dict[str, Any]]:
         try:
-            data = read_state(self._path, _MAX_BYTES)
-            if data is None:
-                return {}
+            with StateFolder(self._path.parent) as folder:
+                data = folder.read(self._path.name, _MAX_BYTES)
             record = members({"schema": text(), "roots": _roots})(parse_json(data, "record"), "the record")
             if record["schema"] != _SCHEMA:
                 raise ManifestError("schema", got=shown(record["schema"]), expected=_SCHEMA)
             return dict(record["roots"])
-        except ManifestError as error:
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (ManifestError, OSError) as error:
             raise ManifestError(
                 f"record of the versions seen is damaged: {self._path}",
                 got=str(error),

@@ -232,7 +232,6 @@ def test_a_policy_comes_from_the_users_toml():
         ({"threshold": 0}, "got 0, expected 1 to 2"),
         ({"threshold": True}, "got true or false, expected an integer"),
         ({"signers": [{"identity": "a"}]}, "got no keys"),
-        ({"signers": [{"identity": "a", "issuer": "https://x"}]}, "keyless signers are no longer supported"),
         ({"signers": [{"identity": "", "keys": ["k.pem"]}]}, "has no identity"),
         ({"signers": [{"identity": "a", "keys": ["k"], "until": "2026"}]}, "expected a date or a time"),
         ({"signers": [{"keys": ["k.pem"]}]}, "lacks a member, got none, expected identity"),
