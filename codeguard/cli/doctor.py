@@ -20,15 +20,7 @@ from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirem
 if TYPE_CHECKING:
     from codeguard.config import Settings
 
-PACKAGES = [
-    "chromadb",
-    "click",
-    "numpy",
-    "RestrictedPython",
-    "tree-sitter",
-    "tree-sitter-python",
-    "tokenizers",
-]
+PACKAGES = "chromadb click numpy RestrictedPython tree-sitter tree-sitter-python tokenizers"
 
 
 @click.command()
@@ -65,7 +57,7 @@ def doctor(context: click.Context, store: str | None, format_: str) -> None:
         "modules": _modules(settings.defense.modules),
         "embeddings": _embeddings(),
         "store": _store(settings),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: _version(name) for name in PACKAGES.split()},
         # Others that put files into our import package, as the one called codeguard does.
         "other_distributions": sorted({owner for owner in owners if owner != DISTRIBUTION}),
     }

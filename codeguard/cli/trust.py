@@ -65,7 +65,7 @@ def build(
     """Write the manifest of the files under ROOT, not yet signed."""
     from codeguard.trust.manifest import manifest_from_json, manifest_to_json
     from codeguard.trust.state_files import read_limited, write_atomically
-    from codeguard.trust.tree import MANIFEST_NAME
+    from codeguard.trust.verified import MANIFEST_NAME
 
     _existing_folder(root)
     output = output or root / MANIFEST_NAME
@@ -138,7 +138,7 @@ def verify(context: click.Context, root: Path, label: str | None, format_: str) 
 
     Exit code 1 if anything is refused; every difference is listed with got and expected values.
     """
-    from codeguard.trust.tree import check_tree
+    from codeguard.trust.verified import check_tree
     from codeguard.trust.verify import open_signed, user_policy
 
     _existing_folder(root)
@@ -216,7 +216,7 @@ def update(context: click.Context, root: Path, key: Path, yes: bool, label: str 
     from codeguard.trust.manifest import manifest_to_json
     from codeguard.trust.signatures import load_keys, load_signer, sign_payload
     from codeguard.trust.state_files import write_atomically
-    from codeguard.trust.tree import MANIFEST_NAME, edits
+    from codeguard.trust.verified import MANIFEST_NAME, edits
     from codeguard.trust.verify import VersionsSeen, open_signed, user_policy
 
     _existing_folder(root)
@@ -251,7 +251,7 @@ def update(context: click.Context, root: Path, key: Path, yes: bool, label: str 
 
 def _manifest_at(file: Path) -> Path:
     """Return the path of the manifest, given the file or the folder of a tree."""
-    from codeguard.trust.tree import MANIFEST_NAME
+    from codeguard.trust.verified import MANIFEST_NAME
 
     place = file / MANIFEST_NAME if file.is_dir() else file
     if not place.exists():
@@ -337,7 +337,7 @@ def _manifest_of(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manife
 def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     from codeguard.corpus.discovery import discover
     from codeguard.reports.styled import by_reason
-    from codeguard.trust.tree import MANIFEST_NAME
+    from codeguard.trust.verified import MANIFEST_NAME
 
     places = [root / part for part in scope if (root / part).exists()]
     if not places:

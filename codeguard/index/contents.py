@@ -12,7 +12,7 @@ from codeguard.index.pipeline import Indexer
 from codeguard.index.report import Suspect
 from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
 from codeguard.index.workspace import Workspace
-from codeguard.trust.tree import MANIFEST_NAME
+from codeguard.trust.verified import MANIFEST_NAME
 
 
 @dataclass(frozen=True, slots=True)

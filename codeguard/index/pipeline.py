@@ -35,7 +35,7 @@ from codeguard.index.trusted import TrustUpdate, signed_trees
 from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.workspace import TRAINED_ON, Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
-from codeguard.trust.tree import MANIFEST_NAME
+from codeguard.trust.verified import MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64

@@ -21,8 +21,7 @@ from codeguard.trust.signed_trees import (
     of_users,
     verified_trees,
 )
-from codeguard.trust.tree import MANIFEST_NAME
-from codeguard.trust.verified import VerifiedManifest, combined_manifest, verify_unsigned
+from codeguard.trust.verified import MANIFEST_NAME, VerifiedManifest, combined_manifest, verify_unsigned
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,7 @@ class LabelledBase:
         """
         residuals = self.vectors.astype(np.float64) - self.centroids[self.codes]
         covariance = shrunk_covariance(residuals)
-        inverse: Floats = np.linalg.inv(np.linalg.cholesky(covariance)).T
-        return inverse
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
 
     def centroid_similarity(self, vectors: NDArray[np.floating], *, whitened: bool) -> Floats:
         """Return the cosine of each vector to each label's centroid; shape (n, labels).
@@ -96,8 +95,7 @@ class LabelledBase:
             if len(self.names) > 2:
                 offsets = np.sum(centers * centers, axis=1) / 2
                 scale = np.linalg.norm(rows, axis=1, keepdims=True) * np.linalg.norm(centers, axis=1).mean()
-                fits: Floats = (rows @ centers.T - offsets) / np.maximum(scale, 1e-12)
-                return fits
+                return np.asarray((rows @ centers.T - offsets) / np.maximum(scale, 1e-12))
         cosines: Floats = _unit(rows) @ _unit(centers).T
         return cosines
 
@@ -117,8 +115,7 @@ class LabelledBase:
                 shares[start : start + len(block), code] = np.where(
                     self.codes[nearest] == code, weight, 0.0
                 ).sum(axis=1)
-        normalised: Floats = shares / shares.sum(axis=1, keepdims=True)
-        return normalised
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def centroids(vectors: Floats, codes: NDArray[np.intp], count: int) -> Floats:
@@ -126,8 +123,7 @@ def centroids(vectors: Floats, codes: NDArray[np.intp], count: int) -> Floats:
     sums = np.zeros((count, vectors.shape[1]))
     np.add.at(sums, codes, vectors)
     sizes = np.bincount(codes, minlength=count)
-    means: Floats = sums / np.maximum(sizes, 1)[:, None]
-    return means
+    return np.asarray(sums / np.maximum(sizes, 1)[:, None])
 
 
 def shrunk_covariance(residuals: Floats) -> Floats:
@@ -142,14 +138,12 @@ def shrunk_covariance(residuals: Floats) -> Floats:
     share = 1.0 if spread <= 0 else min(max(noise, 0.0), spread) / spread
     # A floor keeps the Cholesky factor defined where every document of a label is the same.
     share = max(share, 1e-6)
-    shrunk: Floats = (1 - share) * sample + share * level * identity
-    return shrunk
+    return np.asarray((1 - share) * sample + share * level * identity)
 
 
 def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Floats = rows / np.maximum(lengths, 1e-12)
-    return scaled
+    return np.asarray(rows / np.maximum(lengths, 1e-12))
 
 
 class JoinedEmbedding:

@@ -34,24 +34,11 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 
 PAPER_FEATURES = ("frequency_density", "perplexity", "log_probability", "matching_frequency")
-FEATURES = (
-    *PAPER_FEATURES,
-    "echo",
-    "coverage",
-    "similarity",
-    "answer_similarity",
-    "bits",
-    "worst_bits",
-    "unknown_words",
-    "digits",
-    "capitals",
-    "commas",
-    "brackets",
-    "word_length",
-    "short_words",
-    "variety",
-    "sentence_length",
-)
+_OTHERS = """
+    echo coverage similarity answer_similarity bits worst_bits unknown_words digits capitals commas brackets
+    word_length short_words variety sentence_length
+"""
+FEATURES = (*PAPER_FEATURES, *_OTHERS.split())
 SCHEMA = "codeguard.text.filter/5"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter
 MOST_EXAMPLES = 20_000  # of a saved filter, which is trained again when it is loaded
@@ -237,8 +224,7 @@ class Classifiers(NamedTuple):
 
 
 def _scaled(rows: Floats, scale: Floats) -> Floats:
-    found: Floats = np.clip((rows - scale[0]) / scale[1], -FARTHEST, FARTHEST)
-    return found
+    return np.asarray(np.clip((rows - scale[0]) / scale[1], -FARTHEST, FARTHEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,8 +332,7 @@ def _chosen(rows: Floats, features: Sequence[str]) -> Floats:
 def _joint(parts: Floats, levels: Floats) -> Floats:
     """Return the sum of two classifiers' scores, each in units of the clean texts' range, mapped to 0 to 1."""
     total = ((parts - levels[0]) / (levels[1] - levels[0])).sum(axis=1)
-    result: Floats = 0.5 + 0.5 * total / (1 + np.abs(total))
-    return result
+    return np.asarray(0.5 + 0.5 * total / (1 + np.abs(total)))
 
 
 def train_filter(

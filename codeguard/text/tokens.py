@@ -7,23 +7,16 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 from typing import Any
+
+from codeguard.corpus.patterns import stored
 
 MAX_CHARACTERS = 200_000  # of each document, the rest is not read
 MAX_SENTENCE = 600  # characters; a longer sentence is cut at a space
 
-_ABBREVIATIONS = """
-    al approx apr aug ave b.c bros c ca capt cf co col corp dec dept dr e.g ed esp est etc feb fig
-    ft gen gov hon i.e inc jan jr jul jun lt ltd maj mar mr mrs ms mt no nov oct p.m a.m pp ph.d prof
-    rep rev sen sep sept sgt sr st u.k u.n u.s u.s.a vol vs
-"""
-_SHORT = """
-    a about an and any are as at be been but by can could did do does for from had has have he her
-    him his how i if in into is it its me my no not of on or our she so than that the their them then
-    there these they this those to was we were what when where which who whom whose why will with would
-    you your
-"""
-_SHORT_WORDS = frozenset(_SHORT.split())
+TABLE = stored(Path(__file__).with_suffix(".toml"))
+_SHORT_WORDS = frozenset(TABLE["short"].split())
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 
@@ -32,7 +25,7 @@ def _splitter() -> Any:
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer  # half a second: only when used
 
     parameters = PunktParameters()
-    parameters.abbrev_types = set(_ABBREVIATIONS.split())
+    parameters.abbrev_types = set(TABLE["abbreviations"].split())
     return PunktSentenceTokenizer(parameters)
 
 

@@ -16,8 +16,14 @@ from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.discovery import name_of
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.trust.policy import policies
-from codeguard.trust.tree import MANIFEST_NAME, read_inside
-from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, within
+from codeguard.trust.verified import (
+    MANIFEST_NAME,
+    VerifiedManifest,
+    combined_manifest,
+    read_inside,
+    rechunked,
+    within,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches
 from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
 from codeguard.trust.state_files import StateFolder, read_limited
 from codeguard.trust.strict_json import integer, members, parse_json, sha256, text
-from codeguard.trust.tree import MANIFEST_NAME
-from codeguard.trust.verified import VerifiedManifest, admit
+from codeguard.trust.verified import MANIFEST_NAME, VerifiedManifest, admit
 
 SEEN_NAME = "versions-seen.json"
 _SCHEMA = "codeguard.versions-seen/1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.trust.tree import in_scope
+from codeguard.trust.verified import in_scope
 
 
 @pytest.mark.parametrize(

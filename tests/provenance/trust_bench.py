@@ -9,8 +9,7 @@ from codeguard.models import text_digest
 from codeguard.trust.manifest import Manifest, build_manifest, manifest_to_json
 from codeguard.trust.policy import SignerPolicy, SigningPolicy
 from codeguard.trust.signatures import load_keys, load_signer, sign_payload
-from codeguard.trust.tree import check_tree
-from codeguard.trust.verified import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest, check_tree
 from codeguard.trust.verify import VersionsSeen, verify_envelope
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

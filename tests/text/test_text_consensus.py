@@ -9,12 +9,13 @@ from codeguard.text import Document
 from codeguard.text.consensus import (
     Consensus,
     Strictness,
+    dependent_groups,
+    find_camps,
     mean_similarity,
     without_orders,
 )
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
-from codeguard.text.votes import dependent_groups, find_camps
 from experiments.text.consensus_corpus import load_topics, replace_answer
 from experiments.text.loopback import Reply, completion, serve
 
