@@ -50,18 +50,9 @@ COMMANDS: dict[str, str] = {
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The process frees everything at its end anyway; without this it would run a full garbage collection first.
 atexit.register(gc.freeze)
-MODULES = {
-    "init": "config",
-    "ls": "status",
-    "diff": "status",
-    "rm": "status",
-    "store": "status",
-    "check": "audit",
-    "explain": "rules",
-    "accept": "rules",
-    "mcp": "serve",
-    "hook": "setup",
-}
+_TOGETHER = {"audit": "check", "config": "init", "rules": "explain accept", "serve": "mcp", "setup": "hook"}
+_TOGETHER["status"] = "ls diff rm store"
+MODULES = {command: module for module, commands in _TOGETHER.items() for command in commands.split()}
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -205,24 +206,14 @@ class _Assistant:
                 hint="search_code names both",
             )
         threshold = self._guard.settings.defense.drop_threshold
-        withheld = [item for item in chosen if not keeps(item, threshold)]
-        shown: list[Ranked] = []
-        room = LONGEST_READ
-        for item in (item for item in chosen if item not in withheld):
-            room -= len(item.chunk.text)
-            if shown and room < 0:
-                break
-            shown.append(item)
-        more = len(chosen) - len(withheld) - len(shown)
+        kept = [item for item in chosen if keeps(item, threshold)]
+        ends = accumulate(len(item.chunk.text) for item in kept)
+        count = max(1, sum(end <= LONGEST_READ for end in ends))
         return {
             "path": fence.name(path),
-            "parts": [_result(item, fence) for item in shown],
-            "more": [item.chunk.start_line for item in chosen if item not in withheld and item not in shown][
-                :1
-            ]
-            if more
-            else [],
-            "left_out": _left_out(withheld, fence),
+            "parts": [_result(item, fence) for item in kept[:count]],
+            "more": [item.chunk.start_line for item in kept[count : count + 1]],
+            "left_out": _left_out([item for item in chosen if item not in kept], fence),
         }
 
     def check(self, code: str, language: str, purpose: str, fence: Fence) -> dict[str, Any]:
@@ -240,19 +231,13 @@ class _Assistant:
         reports = self._guard.workspace.reports()
         checked = [(chunk, reports(chunk, file)) for chunk in file.chunks if checkable(chunk)]
         contradicted = any(report.verdict in CONVICTING or report.false_claim for _, report in checked)
-        passed = [chunk for chunk, report in checked if _is_pass(report)]
-        loose = any(not _is_told(chunk, checked) for chunk in file.chunks)
+        passed = bool(checked) and all(_is_pass(report) for _, report in checked)
+        passed = passed and all(_is_told(chunk, checked) for chunk in file.chunks)
         outcome = said.pop("outcome")
         rules = {item["rule"] for item in said["findings"]} - DEMOTING
         if contradicted or any(rule.startswith("behavior.") for rule in rules):
             outcome = "contradicted"
-        elif (
-            outcome == "unknown"
-            and passed
-            and len(passed) == len(checked)
-            and not loose
-            and not said["not_audited"]
-        ):
+        elif outcome == "unknown" and passed and not said["not_audited"]:
             outcome = "verified"
         own = self._guard.query(purpose, MOST_OWN, mode="drop").results if purpose.strip() else ()
         return {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from codeguard.config import below_level
-from codeguard.models import OnDisk, Trust
+from codeguard.corpus.patterns import stored
+from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.ranking.scoring import by_urgency, urgency
-from codeguard.reports.styled import Line, Styled, code, kinds, line, place_text
+from codeguard.reports.styled import Line, Styled, code, counted, kinds, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 MOST_COLUMNS = 200  # of such a line
@@ -16,28 +18,11 @@ COPIES = 3  # places of the same code, named with a result
 NAMED = 5  # results pushed down, named in the last lines
 INDENT = "   "
 
-ORIGIN = {
-    Trust.TRUSTED: ("your own code", "good"),
-    Trust.COPY: ("a copy of your code elsewhere", ""),
-    Trust.MODIFIED: ("changed since it was trusted", "warning"),
-    Trust.UNLISTED: ("unknown origin", ""),
-}
-NOT_AS_INDEXED = {
-    OnDisk.CHANGED: "the file has changed since it was indexed",
-    OnDisk.GONE: "the file was deleted since it was indexed",
-}
-# What the behavior checker's verdict means to the reader of a result.
-MEANING = {
-    "pass": ("behaves as expected", "good"),
-    "differs": ("keeps another contract than yours", ""),
-    "no_signal": ("behavior not tested: nothing of yours to compare with", "faint"),
-    "unsupported": ("behavior not tested", "faint"),
-    "policy": ("behavior not tested: it needs what the sandbox refuses", "faint"),
-    "timeout": ("did not finish in time", "warning"),
-    "memory": ("needed too much memory", "warning"),
-    "crash": ("crashed the interpreter", "warning"),
-    "error": ("the check failed", "warning"),
-}
+_WORDS = stored(Path(__file__).with_suffix(".toml"))
+NOT_AS_INDEXED: Mapping[str, str] = _WORDS["not_as_indexed"]
+ORIGIN, MEANING = (
+    {name: (words, style) for name, (words, style) in _WORDS[part].items()} for part in ("origin", "meaning")
+)
 
 
 def ranking_lines(
@@ -83,9 +68,7 @@ def why(item: Ranked) -> str:
 
 def _headline(ranking: Ranking, results: Sequence[Ranked], required_level: str) -> list[Line]:
     asked = Styled(f"{ranking.query!r}", "strong")
-    count = f"{len(results)} results for " if results else "no results for "
-    if len(results) == 1:
-        count = "1 result for "
+    count = f"{counted(len(results), 'result') if results else 'no results'} for "
     if ranking.mode == "none":
         return [line(count, asked, ", by similarity alone: no defense")]
     below = below_level(ranking.sandbox_level, required_level)

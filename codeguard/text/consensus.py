@@ -309,7 +309,9 @@ def stem(word: str) -> str:
 
 _CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")
 NEGATIONS = frozenset(TABLE["negations"].split())
-_NUMERALS = {word: str(value) for value, word in enumerate(TABLE["numerals"].split())} | TABLE["numbers"]
+_NUMERALS: Mapping[str, str] = {
+    word: str(value) for value, word in enumerate(TABLE["numerals"].split())
+} | TABLE["numbers"]
 
 
 Rule = Literal["sound", "original"]
