@@ -214,18 +214,10 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evidence as plain values, as `query --format json` shows it."""
-        return {
-            "signal": self.signal,
-            "id": self.id,
-            "penalty": self.penalty,
-            "convicts": self.convicts,
-            "demotes": self.demotes,
-            "severity": self.severity.name.lower(),
-            "confidence": self.confidence.name.lower(),
-            "reason": self.reason,
-            "span": None if self.span is None else list(self.span),
-            "measurements": dict(self.measurements),
-        }
+        names = "signal id penalty convicts demotes severity confidence reason span measurements"
+        values = {name: getattr(self, name) for name in names.split()}
+        grades = {name: values[name].name.lower() for name in ("severity", "confidence")}
+        return values | grades | {"span": self.span and [*self.span], "measurements": {**self.measurements}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Evidence:

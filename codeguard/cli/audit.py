@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -113,15 +114,11 @@ class _Command(click.Command):
 @guarded
 def audit(
     context: click.Context,
+    /,
     paths: tuple[Path, ...],
-    since: str | None,
-    staged: bool,
-    trust: tuple[Path, ...],
     store: str | None,
-    policy: Path | None,
     baseline: Path | None,
     write_baseline: Path | None,
-    reason: str,
     exclude: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -129,9 +126,9 @@ def audit(
     min_severity: str | None,
     show_all: bool,
     no_behavior: bool,
-    jobs: int | None,
     format_: str,
     output: tuple[str, ...],
+    **named: Any,
 ) -> None:
     """Audit PATHS (files or folders) as they would enter the corpus.
 
@@ -140,14 +137,15 @@ def audit(
     are shown with --all and fail nothing.
     """
     gc.disable()  # for the imports; `run_audit` does its own collecting
-    if not paths and not staged and since is None and policy is None:
+    of_change = named["staged"], named["since"] is not None
+    if not paths and not any(of_change) and named["policy"] is None:
         raise ConfigError(
             "audit what?",
             got="no path",
             expected="PATH…, --since REF, --staged or --policy FILE",
             hint="codeguard audit --help",
         )
-    if staged and since is not None:
+    if all(of_change):
         raise ConfigError("which change?", got="--staged and --since", expected="one of them")
     if write_baseline is not None and baseline is not None:
         raise ConfigError("which baseline?", got="--baseline and --write-baseline", expected="one of them")
@@ -169,16 +167,11 @@ def audit(
     shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
         selection=RuleSelection(select, ignore),
-        since=since,
-        staged=staged,
-        trust=trust,
         behavior=not no_behavior,
-        policy=policy,
         baseline=write_baseline or baseline,
         update_baseline=write_baseline is not None,
         baseline_from=shown,
-        reason=reason,
-        jobs=jobs,
+        **named,
     )
     report = run_audit(paths, options, settings, progress=Progress())
     first_run = options.baseline is None and not options.of_change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,44 +40,35 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
     from codeguard.reports.styled import counted, kinds, level_line
 
     with opened_index(context, store) as workspace:
-        files = indexed_files(workspace)
-        since = changes(workspace)
-        paths = [str(path) for path in workspace.indexed_paths]
-        excluded = workspace.excluded()
-        trusted = [item.path for item in workspace.trusted_paths if item.trusted]
-        level = workspace.catalog.meta("sandbox_level") or ""
-        chunks = workspace.catalog.count()
-        unfinished = _unfinished(workspace)
-        known, trend = workspace.suspects is not None, workspace.trend
-        refused = _refused(workspace)
-    suspects = [item for item in files if item.suspects]
+        files, since, trend = indexed_files(workspace), changes(workspace), workspace.trend
+        suspects = [item for item in files if item.suspects]
+        facts: dict[str, Any] = {
+            "schema": "codeguard.status/1",
+            "files": len(files),
+            "chunks": workspace.catalog.count(),
+            "trusted_files": sum(item.trusted for item in files),
+            "indexed_paths": [str(path) for path in workspace.indexed_paths],
+            "excluded": workspace.excluded(),
+            "trusted_paths": [item.path for item in workspace.trusted_paths if item.trusted],
+            "trust_refused": _refused(workspace),
+            "suspects": [asdict(item) for item in suspects],
+            "suspects_known": workspace.suspects is not None,
+            "trend": trend and asdict(trend),
+            "unfinished": _unfinished(workspace),
+            "sandbox_level": workspace.catalog.meta("sandbox_level") or "",
+            "since": asdict(since),
+        }
+    excluded, trusted, unfinished = facts["excluded"], facts["trusted_paths"], facts["unfinished"]
+    refused = facts["trust_refused"]
     if format_ == "json":
-        say_json(
-            {
-                "schema": "codeguard.status/1",
-                "files": len(files),
-                "chunks": chunks,
-                "trusted_files": sum(item.trusted for item in files),
-                "indexed_paths": paths,
-                "excluded": excluded,
-                "trusted_paths": trusted,
-                "trust_refused": refused,
-                "suspects": [asdict(item) for item in suspects],
-                "suspects_known": known,
-                "trend": trend and asdict(trend),
-                "unfinished": unfinished,
-                "sandbox_level": level,
-                "since": asdict(since),
-            }
-        )
+        say_json(facts)
         if refused:
             sys.exit(EXIT_ERROR)
         return
     required = read_settings(context, store=store).defense.required_level
-    say(
-        f"indexed    {counted(len(files), 'file')}, cut into {counted(chunks, 'chunk')} (functions and other pieces)"
-    )
-    say(f"from       {', '.join(paths)}")
+    chunks = counted(facts["chunks"], "chunk")
+    say(f"indexed    {counted(len(files), 'file')}, cut into {chunks} (functions and other pieces)")
+    say(f"from       {', '.join(facts['indexed_paths'])}")
     if excluded:
         say(f"without    {', '.join(excluded)}")
     if unfinished:
@@ -85,17 +76,17 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
     if refused:
         say(f"trusted    nothing can be: {refused}")
     elif trusted:
-        say(f"trusted    {counted(sum(item.trusted for item in files), 'file')} of {', '.join(trusted)}")
+        say(f"trusted    {counted(facts['trusted_files'], 'file')} of {', '.join(trusted)}")
     else:
         say("trusted    nothing: no code is compared with yours until codeguard index PATH… --trust PATH")
-    if known:
+    if facts["suspects_known"]:
         found = kinds(kind for item in suspects for kind, names in item.suspects.items() for _ in names)
         say(f"found      {found}{': codeguard ls --convicted' if suspects else ''}")
         for line in trend_lines(trend):
             say(f"           {line}")
     else:
         say(f"found      not known yet{'' if unfinished else ': codeguard index finds out'}")
-    say(f"checks     {level_line(level, required)}")
+    say(f"checks     {level_line(facts['sandbox_level'], required)}")
     if since:
         counts = f"{counted(len(since.added), 'file')} new, {len(since.changed)} changed, {len(since.removed)} gone"
         say(f"on disk    {counts}: codeguard diff lists them, codeguard index brings the index up to date")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
@@ -96,7 +96,7 @@ class GuardedCollection:
                 "query by images or URIs", hint="only text is judged; see GuardedCollection.unguarded"
             )
         wanted = _checked(include, COLUMNS)
-        filters = {"ids": ids, "where": where, "where_document": where_document}
+        filters = _given(ids=ids, where=where, where_document=where_document)
         asked = _questions(query_embeddings, query_texts)
         rows: list[list[_Row]] = []
         removed: list[Ranked] = []
@@ -107,7 +107,7 @@ class GuardedCollection:
                 answer = self._answered(
                     self._collection.query,
                     **question,
-                    **{key: value for key, value in filters.items() if value is not None},
+                    **filters,
                     n_results=count,
                     include=sorted({*wanted, "documents", "metadatas", "distances"}),
                 )
@@ -139,19 +139,10 @@ class GuardedCollection:
             ConfigError: images, URIs or their data are requested: only text can be checked.
         """
         wanted = _checked(include, OF_ROWS)
-        asked = {
-            "ids": ids,
-            "where": where,
-            "limit": limit,
-            "offset": offset,
-            "where_document": where_document,
-        }
-        answer = self._answered(
-            self._collection.get,
-            **{key: value for key, value in asked.items() if value is not None},
-            include=sorted({*wanted, "documents", "metadatas"}),
-        )
-        rows = _rows({key: [value] for key, value in answer.items() if value is not None}, 0)
+        asked = _given(ids=ids, where=where, limit=limit, offset=offset, where_document=where_document)
+        included = sorted({*wanted, "documents", "metadatas"})
+        answer = self._answered(self._collection.get, **asked, include=included)
+        rows = _rows({key: [value] for key, value in _given(**answer).items()}, 0)
         verdicts = self._judge.judge([row.document() for row in rows])
         kept = {item.id: item for item in verdicts.retained}
         if verdicts.dropped:
@@ -168,9 +159,9 @@ class GuardedCollection:
 
     def fork(self, new_name: str) -> GuardedCollection:
         """Return a copy of the collection under another name, guarded like this one; a hosted Chroma alone can."""
-        return self.like(self._collection.fork(new_name))
+        return self._like(self._collection.fork(new_name))
 
-    def like(self, collection: Any) -> GuardedCollection:
+    def _like(self, collection: Any) -> GuardedCollection:
         """Return another collection guarded like this one, by the same judge."""
         return GuardedCollection(collection, report=self._report, judge=self._judge)
 
@@ -219,7 +210,7 @@ class GuardedClient:
 
     def __init__(self, client: Any, guard: CodeGuard | None = None, **options: Any) -> None:
         self._client = client
-        self._guarded = GuardedCollection(None, guard, **options).like
+        self._guarded = GuardedCollection(None, guard, **options)._like
 
     def __getattr__(self, name: str) -> Any:
         if name in ("delete_collection", "get_max_batch_size"):
@@ -239,14 +230,16 @@ class GuardedClient:
         return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
 
 
-class _Row:
+def _given(**asked: Any) -> dict[str, Any]:
+    """Return what is not None, since Chroma takes None for a value."""
+    return {key: value for key, value in asked.items() if value is not None}
+
+
+class _Row(NamedTuple):
     """One row of an answer: its id and what was asked for with it."""
 
-    __slots__ = ("columns", "id")
-
-    def __init__(self, id_: str, columns: dict[str, Any]) -> None:
-        self.id = id_
-        self.columns = columns
+    id: str
+    columns: dict[str, Any]
 
     def document(self) -> StoredText:
         get = self.columns.get

@@ -115,7 +115,6 @@ class DocumentJudge:
         self._guard = guard
         self._own_manifest = manifest
         self._made_for: tuple[object, ...] = ()
-        self._kept_alive: tuple[object, ...] = ()  # objects whose ids are in _made_for
         self._behavior = BehaviorService()
         self._manager = DefenseManager(self.config, signals=())
 
@@ -160,9 +159,9 @@ class DocumentJudge:
         workspace.refresh()
         parts = (self._own_manifest or workspace.manifest, workspace.perplexity)
         files = workspace.catalog.totals().macs  # what a document imports may have changed
-        made_for = (*map(id, parts), stamp(workspace.state / ACCEPTED_NAME), files)
+        made_for = (*parts, stamp(workspace.state / ACCEPTED_NAME), files)
         if made_for != self._made_for:
-            self._made_for, self._kept_alive = made_for, parts
+            self._made_for = made_for
             self._make(parts[0], services_of(workspace, self.config, self._behavior))
         if self._own_manifest is None:
             self._manager.disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -62,9 +63,7 @@ def _rule(named: NamedRule) -> dict[str, Any]:
     rule = named.rule
     return {
         "id": named.id,
-        "name": "".join(
-            part.capitalize() for part in named.id.replace(".", "-").replace("_", "-").split("-")
-        ),
+        "name": "".join(map(str.capitalize, re.split("[._-]", named.id))),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
