@@ -82,12 +82,11 @@ def _rule(named: NamedRule) -> dict[str, Any]:
 
 def _help_text(named: NamedRule) -> str:
     rule = named.rule
-    parts = [rule.explanation or rule.summary]
-    parts += [rule.remediation] if rule.remediation else []
-    parts += [f"Bad:\n{rule.bad}"] if rule.bad else []
-    parts += [f"Good:\n{rule.good}"] if rule.good else []
-    parts += [", ".join(f"CWE-{number}" for number in rule.cwe)] if rule.cwe else []
-    return "\n\n".join(parts)
+    examples = {"Bad": rule.bad, "Good": rule.good}
+    parts = [rule.explanation or rule.summary, rule.remediation]
+    parts += [f"{title}:\n{example}" for title, example in examples.items() if example]
+    parts += [", ".join(f"CWE-{number}" for number in rule.cwe)]
+    return "\n\n".join(filter(None, parts))
 
 
 def _help_markdown(named: NamedRule) -> str:

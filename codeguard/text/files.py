@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from codeguard.errors import CorpusError, NothingToDoError
+from codeguard.errors import CorpusError, ManifestError, NothingToDoError
 from codeguard.text.filterrag import CleanPair, own_questions
 from codeguard.text.mlfilter import LabelledText
 from codeguard.text.model import Document
-from codeguard.trust.state_files import open_regular
+from codeguard.trust.state_files import read_limited
 
 MAX_BYTES = 256 * 1024 * 1024  # of a file; its documents are held in memory
 LARGEST_FIELD = 10_000_000  # characters of one field of a CSV or TSV file
@@ -99,17 +99,10 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _content(path: Path) -> str:
-    try:
-        with open_regular(path) as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise CorpusError(f"{path} is too large", expected=f"at most {MAX_BYTES} bytes", hint="split it")
-        # As a text file is read: any line ending becomes a newline.
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except OSError as error:
-        raise CorpusError(
-            f"{path} cannot be read", got=error.strerror or str(error), expected="a regular file"
-        ) from None
+    try:  # as a text file is read: any line ending becomes a newline
+        return read_limited(path, MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except ManifestError as error:
+        raise CorpusError(error.what, got=error.got, expected=error.expected) from None
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path} cannot be read ({error})", hint="save it as UTF-8") from None
 

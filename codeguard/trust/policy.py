@@ -98,16 +98,11 @@ class SigningPolicy:
 
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
-    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
-    return policies_from_toml(settings.signing, settings.config_file.parent)
+    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid.
 
-
-def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
-    """Return the policies of a `[signing]` table by label.
-
-    The table is one policy, or holds a table with a policy for each tree
-    (`[signing.pay]`). Raises ConfigError.
+    The table `[signing]` is one policy, or holds a table with a policy for each tree (`[signing.pay]`).
     """
+    table = settings.signing
     tables = [table] if "root" in table else list(table.values())
     found: dict[str, SigningPolicy] = {}
     for item in tables:
@@ -115,7 +110,7 @@ def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, Signin
             raise ConfigError(
                 "[signing]", got=type(item).__name__, expected="a policy with root, or tables of them"
             )
-        policy = SigningPolicy.from_toml(item, base)
+        policy = SigningPolicy.from_toml(item, settings.config_file.parent)
         if policy.root in found:
             raise ConfigError("two signing policies for one root", got=shown(policy.root), expected="one")
         found[policy.root] = policy

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trust_bench import FILES, LABEL, NOW, make_key, openssl, policy_of
 
+from codeguard.config import Settings
 from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.models import Trust, text_digest
 from codeguard.trust.manifest import manifest_to_json
@@ -20,7 +21,7 @@ from codeguard.trust.policy import (
     SigningPolicy,
     matches,
     matches_all_below,
-    policies_from_toml,
+    policies,
     unusable_pattern,
 )
 from codeguard.trust.signatures import load_keys, load_signer, read_envelope, sign_payload
@@ -267,20 +268,24 @@ def test_the_end_of_a_signer_is_a_moment_that_is_the_same_everywhere(written, un
 def test_the_user_says_which_policy_is_for_which_tree(tmp_path):
     pay = {**TOML, "trees": ["work/pay"]}
     shop = {**TOML, "root": "acme/shop"}
-    policies = policies_from_toml({"pay": pay, "shop": shop}, tmp_path)
-    assert set(policies) == {LABEL, "acme/shop"}
-    assert choose_policy(policies, tmp_path / "work" / "pay").root == LABEL
-    assert choose_policy(policies, tmp_path, "acme/shop").root == "acme/shop"
-    assert choose_policy(policies_from_toml(shop, tmp_path), tmp_path).root == "acme/shop"
+
+    def known_of(table):
+        return policies(Settings(signing=table, source=str(tmp_path / "config.toml")))
+
+    known = known_of({"pay": pay, "shop": shop})
+    assert set(known) == {LABEL, "acme/shop"}
+    assert choose_policy(known, tmp_path / "work" / "pay").root == LABEL
+    assert choose_policy(known, tmp_path, "acme/shop").root == "acme/shop"
+    assert choose_policy(known_of(shop), tmp_path).root == "acme/shop"
     for tree, label in ((tmp_path, None), (tmp_path / "work" / "pay", "acme/other")):
         with pytest.raises(
             ConfigError, match=r"no signing policy for this tree, got .*, expected 'acme/pay' or"
         ):
-            choose_policy(policies, tree, label)
+            choose_policy(known, tree, label)
     with pytest.raises(ConfigError, match="two signing policies for one root"):
-        policies_from_toml({"a": shop, "b": shop}, tmp_path)
+        known_of({"a": shop, "b": shop})
     with pytest.raises(ConfigError, match=r"^\[signing\], got int, expected a policy with root"):
-        policies_from_toml({"pay": 5}, tmp_path)
+        known_of({"pay": 5})
 
 
 @pytest.mark.parametrize(
