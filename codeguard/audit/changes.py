@@ -146,15 +146,9 @@ class ChangeSet:
         names = self._objects.naming(word, self.base) if word else []
         return [name for name in names if name not in self._changed | self.gone and not name_problem(name)]
 
-    def text_before(self, name: str) -> str:
-        """Return the text of a file before the change, "" if it is none or there is none."""
-        return self._text(self.tree_before.get(name))
-
-    def text_after(self, name: str) -> str:
-        """Return the text of a file after the change, "" if it is none or there is none."""
-        return self._text(self.tree_after.get(name))
-
-    def _text(self, entry: Entry | None) -> str:
+    def text(self, tree: Mapping[str, Entry], name: str) -> str:
+        """Return the text of a file of the tree before or after the change, "" if it is none or there is none."""
+        entry = tree.get(name)
         if entry is None or entry.mode in (LINK, SUBMODULE):
             return ""
         try:
@@ -173,15 +167,9 @@ class ChangeSet:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
 
-    def files_before(self, executor: Executor) -> ImportedFiles:
-        """Return the files before the change, for what imports them."""
-        return self._files(self.tree_before, executor)
+    def files(self, tree: Mapping[str, Entry], executor: Executor, *covered: Covered) -> ImportedFiles:
+        """Return the files of the tree before or after the change, for what imports them."""
 
-    def files_after(self, executor: Executor, *covered: Covered) -> ImportedFiles:
-        """Return the files after the change, for what imports them."""
-        return self._files(self.tree_after, executor, *covered)
-
-    def _files(self, tree: Mapping[str, Entry], executor: Executor, *covered: Covered) -> ImportedFiles:
         def has(path: str) -> bool:
             return path in tree and tree[path].mode not in (LINK, SUBMODULE)
 

@@ -113,14 +113,14 @@ def _pairs(
 ) -> Iterator[tuple[Pair, ...]]:
     """Yield each importer behind a changed module, after the change and before it."""
     for now, then, importer in named:
-        text = change.text_before(importer)
+        text = change.text(change.tree_before, importer)
         if touched[now].isdisjoint(_WORD.findall(text)):
             continue
         own = _own(text, importer, now, change.tree_after.__contains__)
         if own:
             yield tuple(
                 Pair(now, importer, text.count("\n") + 1, f"{text}\n{own}")
-                for text in (change.text_after(now), change.text_before(then))
+                for text in (change.text(change.tree_after, now), change.text(change.tree_before, then))
             )
 
 

@@ -346,7 +346,7 @@ class _Audit:
             return Checked()
         from codeguard.audit.changes import OwnFile, removed_checks
 
-        before = change.files_before(self._executor)
+        before = change.files(change.tree_before, self._executor)
         pairs = [
             OwnFile(old, file)
             for file in masked(own, self._executor)
@@ -358,7 +358,7 @@ class _Audit:
             return Checked(tuple(checks))
         from codeguard.audit.review import reviewed
 
-        after = change.files_after(self._executor)
+        after = change.files(change.tree_after, self._executor)
         review = reviewed(python, files, before, after, self._settings, self._executor)
         return replace(review, findings=(*checks, *review.findings))
 
@@ -372,7 +372,7 @@ class _Audit:
             from codeguard.audit.imported_files import on_disk
 
             return on_disk(self._root, self._root, self._executor, self._base.covers)
-        return self._change.files_after(self._executor, self._base.covers)
+        return self._change.files(self._change.tree_after, self._executor, self._base.covers)
 
     def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
         """Check untrusted functions, of a change those that it adds or changes."""
