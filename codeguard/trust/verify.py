@@ -232,25 +232,17 @@ def _one_of(identities: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + rest
 
 
-def open_signed(
-    tree: Path,
-    policy: SigningPolicy,
-    *,
-    state: VersionsSeen | None = None,
-    now: datetime | None = None,
-    renewing: bool = False,
-) -> VerifiedManifest:
-    """Return the verified manifest of the tree in a folder.
+def open_signed(tree: Path, policy: SigningPolicy, *, renewing: bool = False) -> VerifiedManifest:
+    """Return the verified manifest of the tree in a folder, by the user's record of versions and the current time.
 
-    It is in `codeguard.manifest.json`. The other arguments are those of `verify_envelope`, by default the user's
-    record and the current time. The files of the tree are not checked: see `check_tree`.
+    It is in `codeguard.manifest.json`. The other arguments are those of `verify_envelope`. The files of the tree are
+    not checked: see `check_tree`.
 
     Raises ManifestError if it is missing or refused, ConfigError where a key lies in the tree.
     """
-    state, now = state or VersionsSeen(), now or datetime.now(UTC)
-    keys = load_keys(policy, tree=tree)
+    now, keys = datetime.now(UTC), load_keys(policy, tree=tree)
     envelope = read_limited(tree / MANIFEST_NAME)
-    return verify_envelope(envelope, keys, policy, state=state, now=now, renewing=renewing)
+    return verify_envelope(envelope, keys, policy, state=VersionsSeen(), now=now, renewing=renewing)
 
 
 def refuse_unsigned(place: Path) -> None:
