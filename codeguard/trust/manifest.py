@@ -208,7 +208,7 @@ def build_manifest(
     `created` is now by default.
 
     Raises ManifestError for paths that no manifest may list: see
-    `codeguard.trust.paths.unlistable`, which reports them beforehand.
+    `unlistable`, which reports them beforehand.
     """
     return Manifest(
         files=once_each(
