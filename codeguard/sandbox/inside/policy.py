@@ -124,30 +124,11 @@ class CodePolicy(RestrictingNodeTransformer):
         private = node.attr.startswith("_") and not node.attr.startswith("__")
         return _guarded(node) if loaded and (private or node.attr in _GUARDED) else node
 
-    def visit_FunctionDef(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the names of a function and its arguments."""
-        self.check_name(node, node.name)
-        self.check_function_argument_names(node)
-        return self.generic_children(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
-        """Check the name of a class; metaclasses are ordinary Python."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchAs(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchStar(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchMapping(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.rest)
+    def binding(self, node: Any) -> ast.AST:
+        """Check the names that a definition, its arguments or a pattern bind; metaclasses are ordinary Python."""
+        self.check_name(node, getattr(node, "name", None) or getattr(node, "rest", None))
+        if hasattr(node, "args"):
+            self.check_function_argument_names(node)
         return self.generic_children(node)
 
     def visit_MatchClass(self, node: Any) -> ast.AST:  # noqa: N802
@@ -201,14 +182,15 @@ def _guarded(node: ast.Attribute) -> ast.Call:
 
 
 def _open_up() -> None:
-    """Let the nodes through that are no more than what they contain, and is checked there."""
+    """Let the nodes through that are no more than what they contain, and is checked there, and the names they bind."""
     for name in words(
         "AugAssign AnnAssign Assign Nonlocal For comprehension With Module Call Subscript NamedExpr Match",
         "match_case MatchValue MatchSingleton MatchSequence MatchOr AsyncFor AsyncWith Await Interpolation",
         "TemplateStr JoinedStr FormattedValue Set Starred",
     ):
         setattr(CodePolicy, f"visit_{name}", CodePolicy.generic_children)
-    setattr(CodePolicy, "visit_AsyncFunctionDef", CodePolicy.visit_FunctionDef)  # noqa: B010
+    for name in words("FunctionDef AsyncFunctionDef ClassDef MatchAs MatchStar MatchMapping"):
+        setattr(CodePolicy, f"visit_{name}", CodePolicy.binding)
 
 
 _open_up()
@@ -424,16 +406,7 @@ def _guarded_vars(target: Any = _missing) -> Any:
     return guarded_getattr(target, "__dict__")
 
 
-_WITHHELD = _REFUSED_NAMES | {
-    "open",
-    "input",
-    "help",
-    "quit",
-    "exit",
-    "copyright",
-    "credits",
-    "license",
-}
+_WITHHELD = _REFUSED_NAMES.union(words("open input help quit exit copyright credits license"))
 
 
 def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
