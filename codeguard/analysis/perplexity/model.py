@@ -206,7 +206,9 @@ class PerplexityModel:
         counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
         ngrams = NgramModel(int(header["order"]), keys, counts)
         figures: dict[str, Any] = header["calibration"]
-        known = {name: math.inf if value is None else value for name, value in figures.items()}
+        known: dict[str, Any] = {
+            name: math.inf if value is None else value for name, value in figures.items()
+        }
         return cls(ngrams, Calibration(**known))
 
     def _reason(self, bits: float) -> str:
