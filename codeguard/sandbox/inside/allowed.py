@@ -1,4 +1,4 @@
-"""Which standard modules the code can import, from `allowed.toml`; all are loaded before the first child is made."""
+"""Which standard modules the code can import, and attributes it may use, from `allowed.toml`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_
 _COMPUTING: list[str] = _LISTS["computing"].split()
 _SYSTEM = [name for names in _LISTS["system"].values() for name in names.split()]
 
+OPEN_DUNDERS = frozenset(f"__{name}__" for name in _LISTS["open_dunders"].split())
 # of what a facade shows nothing but some names: them
 CHOSEN: dict[str, list[str]] = {module: names.split() for module, names in _LISTS["chosen"].items()}
 NUMERIC: tuple[str, ...] = tuple(_LISTS["numeric"].split())

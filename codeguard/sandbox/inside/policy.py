@@ -23,25 +23,8 @@ from typing import Any
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
 from . import words
-from .allowed import withheld
+from .allowed import OPEN_DUNDERS, withheld
 
-# double underscore attributes that only say what an object is called or are operators by name
-_OPEN_DUNDERS = frozenset(
-    f"__{name}__"
-    for name in words(
-        "name qualname doc module annotations wrapped version author init new post_init str repr bytes format",
-        "hash bool sizeof len length_hint getitem setitem delitem missing contains reversed iter next call",
-        "enter exit aenter aexit aiter anext await add sub mul matmul truediv floordiv mod divmod pow lshift",
-        "rshift and xor or radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand",
-        "rxor ror iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior neg pos",
-        "abs invert complex int float index round trunc floor ceil lt le eq ne gt ge instancecheck",
-        "dir subclasscheck subclasshook init_subclass class_getitem set_name get set delete setattr delattr slots",
-        "match_args copy deepcopy getstate setstate getnewargs getnewargs_ex class dict all cause context",
-        "suppress_context notes dataclass_fields dataclass_params fspath abstractmethods isabstractmethod",
-        "members bound constraints origin args parameters total required_keys optional_keys orig_bases",
-        "orig_class type_params objclass debug",
-    )
-)
 _GUARDED = frozenset(
     {"format", "format_map", "vformat", "get_field", "obj", "evaluate", "__dict__", "__getstate__", "__get__"}
 )
@@ -62,7 +45,7 @@ _FIXED = frozenset({"__class__", "__dict__", "__code__"})
 def attribute_allowed(name: str) -> bool:
     """Return whether the policy allows access to an attribute of this name."""
     if name.startswith("__"):
-        return not name.endswith("__") or name in _OPEN_DUNDERS
+        return not name.endswith("__") or name in OPEN_DUNDERS
     return name not in _REFUSED_ATTRIBUTES and not name.endswith("__roles__")
 
 
