@@ -358,9 +358,8 @@ class TaintFlow:
     def _sent(self, node: ast.Call, what: str) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
         labels = frozenset({DROPPED} if what in ("command", "load") and self._is_dropped(node) else ())
-        for name, value in [("", item) for item in node.args] + [
-            (item.arg, item.value) for item in node.keywords
-        ]:
+        given = [("", item) for item in node.args]
+        for name, value in (*given, *((item.arg, item.value) for item in node.keywords)):
             found = self._labels(value)
             if name in _FOR_PROCESSES:
                 found -= {ENVIRONMENT}
@@ -459,9 +458,8 @@ class TaintFlow:
             if self._is_environment(node.value) and not effects.exact:
                 return _labels_of_variable(node.attr)
             labels |= self._labels(node.value, depth)
-        if (
-            not effects.exact
-        ):  # what a name means by itself: PHP's arrays of what was requested, `document.cookie`
+        # What a name means by itself: PHP's arrays of what was requested, `document.cookie`.
+        if not effects.exact:
             host, constant = effects.of("host", name), effects.of("constants", name)
             own = {f"{HOST}{host}" if host else "", constant or ""} - {""}
             labels |= own | ({FETCHED} if name.startswith("_") and effects.has("fetched", name) else set())

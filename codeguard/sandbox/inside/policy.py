@@ -275,9 +275,7 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
         if name == "evaluate" and isinstance(target, typing.ForwardRef):  # runs its text with `eval`
             raise _refused("attribute 'evaluate'")
-        if name == "obj" and isinstance(
-            target, BaseException
-        ):  # AttributeError hands out what it was raised for
+        if name == "obj" and isinstance(target, BaseException):  # an AttributeError's: what it was raised for
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")
