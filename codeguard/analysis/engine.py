@@ -128,7 +128,7 @@ class _Examination:
         self._gave_up = gave_up(file)
         self._left = Allowance(LOOKING_S * SOFT_SHARE)
         self._reading = Reading(replace(file, language="python") if is_python(file) else file)
-        self._parts: list[_Part] = []
+        self._parts = [_Part(self._reading, int)]  # the file, and the code inside it
         self._told: dict[Reading, int] = {}  # number of the reading's limits already reported
         self._failed: dict[Reading, int] = {}  # the same for its failures
 
@@ -156,7 +156,7 @@ class _Examination:
         """Return the observations of a detector in the file and in the code inside it."""
         found: list[Observation] = []
         lasting = True
-        for part in (_Part(self._reading, int), *self._parts):
+        for part in self._parts:
             known = {(item.signal, item.rule, item.place) for item in found}
             seen, again = self._seen(signal, part, self._left.step(reserved_s))
             found += [item for item in seen if (item.signal, item.rule, item.place) not in known]
@@ -191,12 +191,8 @@ class _Examination:
             return [detector_error(name, reading, error), *seen], lasting
 
     def _open_cells(self) -> list[Observation]:
-        try:
-            with self._left.step():
-                code = self._reading.notebook
-        except (Exception, DeadlineError) as error:  # hostile JSON
-            return [_unfinished(AUDIT, self._reading, error)]
         found = self._own(AUDIT, foreign_cells)
+        code = vars(self._reading).get("notebook")  # nothing if hostile JSON ended its reading
         if code is not None:
             part = self._part(code.python)
             part.reading.shared[IN_CELLS] = True
@@ -241,7 +237,7 @@ class _Examination:
 
     def _limits(self) -> Iterator[Observation]:
         """Yield the limits that were exceeded since the last step."""
-        for part in (_Part(self._reading, int), *self._parts):
+        for part in self._parts:
             reading = part.reading
             limits = reading.unread.limits
             for limit in limits[self._told.get(reading, 0) :]:
@@ -254,10 +250,10 @@ class _Examination:
     def _failures(self, group: str) -> Iterator[Observation]:
         """Yield what failed since the last step, together, by the names of the rules."""
         failed: list[Failure] = []
-        for reading in (self._reading, *(part.reading for part in self._parts)):
-            known = reading.unread.failures
-            failed += known[self._failed.get(reading, 0) :]
-            self._failed[reading] = len(known)
+        for part in self._parts:
+            known = part.reading.unread.failures
+            failed += known[self._failed.get(part.reading, 0) :]
+            self._failed[part.reading] = len(known)
         if failed:
             yield rules_failed(group, self._reading, failed)
 

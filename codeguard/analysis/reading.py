@@ -34,9 +34,7 @@ class Reading:
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
-        self.shared: dict[
-            str, object
-        ] = {}  # results that one signal shares with others, by the signal's name
+        self.shared: dict[str, object] = {}  # what one signal shares with others, by the signal's name
         self.unread = Unread()
 
     @property

@@ -1,6 +1,6 @@
 """Lower the syntax trees of other languages to nodes of Python's `ast`, which names and data flow are read from.
 
-Which types of a grammar are calls, members, assignments and so on are rows of the tables below. A type without
+Which types of a grammar are calls, members, assignments and so on is in `front_ends.toml`. A type without
 a row becomes the expressions of its children, so that values flow through what is not known. What a language
 writes differently for the same thing becomes what Python writes: `parts.join("")` is `"".join(parts)`,
 `require("os")` an import, and a member by a composed name `getattr`.
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from codeguard.corpus.chunking import grammars
@@ -27,73 +29,16 @@ _NOT_PARSED = "values were not followed: parsing the file exceeded a limit"
 Made = TypeVar("Made", bound=ast.expr | ast.stmt)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
+_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # Types of nodes with the fields of what counts in them.
-CALLS = {
-    "call_expression": ("function", "arguments"), "new_expression": ("constructor", "arguments"),
-    "method_invocation": ("name", "arguments"), "object_creation_expression": ("type", "arguments"),
-    "call": ("method", "arguments"), "function_call_expression": ("function", "arguments"),
-    "member_call_expression": ("name", "arguments"), "scoped_call_expression": ("name", "arguments"),
-    "macro_invocation": ("macro", ""), "invocation_expression": ("function", "arguments"),
-}  # fmt: skip
+CALLS: dict[str, list[str]] = _TABLES["calls"]
+MEMBERS: dict[str, list[str]] = _TABLES["members"]
+ASSIGNS: dict[str, list[str]] = _TABLES["assigns"]
 # Fields with the object of a call whose function field is only a name.
 OWNERS = ("object", "receiver", "scope")
-MEMBERS = {
-    "member_expression": ("object", "property"), "selector_expression": ("operand", "field"),
-    "field_access": ("object", "field"), "field_expression": ("value", "field"),
-    "scoped_identifier": ("path", "name"), "scope_resolution": ("scope", "name"),
-    "qualified_identifier": ("scope", "name"),
-    "member_access_expression": ("object", "name"),
-}  # fmt: skip
-ELEMENTS = _words("subscript_expression index_expression element_reference")
-ASSIGNS = {
-    "variable_declarator": ("name", "value"), "assignment_expression": ("left", "right"),
-    "augmented_assignment_expression": ("left", "right"), "short_var_declaration": ("left", "right"),
-    "assignment_statement": ("left", "right"), "var_spec": ("name", "value"), "range_clause": ("left", "right"),
-    "let_declaration": ("pattern", "value"), "assignment": ("left", "right"), "resource": ("name", "value"),
-    "for_in_statement": ("left", "right"), "operator_assignment": ("left", "right"),
-    "enhanced_for_statement": ("name", "value"), "for_expression": ("pattern", "value"),
-}  # fmt: skip
-DECLARING = _words("variable_declarator short_var_declaration let_declaration resource var_spec for_in_statement"
-                   " enhanced_for_statement for_expression range_clause")  # fmt: skip
-FUNCTIONS = _words(
-    "function_declaration function_expression arrow_function method_definition generator_function func_literal"
-    " generator_function_declaration method_declaration lambda_expression function_item closure_expression method"
-    " anonymous_function do_block lambda function_definition constructor_declaration"
-)
-IDENTIFIERS = _words(
-    "identifier shorthand_property_identifier shorthand_property_identifier_pattern constant variable_name"
-    " property_identifier field_identifier type_identifier name package_identifier private_property_identifier"
-    " global_variable this self crate super namespace_identifier"
-)
-STRINGS = _words(
-    "string template_string interpreted_string_literal raw_string_literal string_literal encapsed_string heredoc_body"
-    " interpolated_string_expression"
-)
-PIECES = _words(
-    "string_fragment string_content interpreted_string_literal_content raw_string_literal_content escape_sequence"
-    " string_literal_content"
-)
-SHELLS = _words("subshell shell_command_expression")
-BRANCHES = _words(
-    "if_statement for_statement while_statement do_statement try_statement switch_statement for_expression"
-    " while_expression loop_expression if_expression match_expression if unless while until case begin rescue"
-    " for_in_statement enhanced_for_statement foreach_statement try_with_resources_statement if_modifier"
-)
-BLOCKS = _words("statement_block block compound_statement body_statement then else else_clause catch_clause"
-                " finally_clause switch_body do ensure rescue switch_block declaration_list class_body program"
-                " expression_case communication_case default_case")  # fmt: skip
-IMPORTS = _words("import_specifier namespace_import import_clause import_spec")
-NUMBERS = _words("number int_literal integer_literal decimal_integer_literal hex_integer_literal integer")
+_TYPES = {name: frozenset(types.split()) for name, types in _TABLES.items() if isinstance(types, str)}
 _CONCATENATION = ("+", ".")
 _WINDOWS = frozenset({"window", "globalThis", "self", "global"})
-_NO_VALUES = _words(
-    "comment line_comment block_comment type_annotation type_arguments type_parameters"
-    " interpolation_start interpolation_brace"
-)
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL
 )
@@ -181,11 +126,11 @@ class _Lowering:
             function.made = before
 
     def _read(self, node: Any) -> list[ast.stmt]:
-        if node.type in BRANCHES:
+        if node.type in _TYPES["branches"]:
             return self._branch(node)
-        if node.type in BLOCKS:
+        if node.type in _TYPES["blocks"]:
             return self.block(node)
-        if node.type in IMPORTS or node.type.startswith(("import_", "export_", "named_imports")):
+        if node.type in _TYPES["imports"] or node.type.startswith(("import_", "export_", "named_imports")):
             return list(self._import(node))
         if node.type in ("return_statement", "return", "return_expression"):
             children = [self._expression(child) for child in node.named_children]
@@ -203,7 +148,11 @@ class _Lowering:
         if node.type in ASSIGNS:
             made += self._assigned(node)
         for child in node.named_children:
-            if child.type in BLOCKS or child.type.endswith("_statement") or child.type in BRANCHES:
+            if (
+                child.type in _TYPES["blocks"]
+                or child.type.endswith("_statement")
+                or child.type in _TYPES["branches"]
+            ):
                 body = self._statement(child)
                 if body:
                     test = self._at(ast.Constant(...), child)
@@ -213,7 +162,7 @@ class _Lowering:
         return made
 
     def _import(self, node: Any) -> Iterator[ast.stmt]:
-        if node.type not in IMPORTS:
+        if node.type not in _TYPES["imports"]:
             for child in node.named_children:
                 yield from self._statement(child)
             return
@@ -255,10 +204,10 @@ class _Lowering:
         added, function.made = function.made, []
         if (
             node.type in ("augmented_assignment_expression", "operator_assignment")
-            and target.type in IDENTIFIERS
+            and target.type in _TYPES["identifiers"]
         ):
             return [*added, self._at(ast.AugAssign(self._target(target, False), ast.Add(), made), node)]  # type: ignore[arg-type]
-        declares = node.type in DECLARING
+        declares = node.type in _TYPES["declaring"]
         pairs = self._pairs(target, made)
         return [
             *added,
@@ -285,11 +234,11 @@ class _Lowering:
             yield item, self._at(ast.Tuple([self._expression(listed[0])], ast.Load()), target)
 
     def _target(self, node: Any, declares: bool) -> ast.expr:
-        if node.type in IDENTIFIERS:
+        if node.type in _TYPES["identifiers"]:
             name = self._text(node).lstrip("$")
             self._assign(name, declares)
             return self._at(ast.Name(name, ast.Store()), node)
-        if node.type in MEMBERS or node.type in ELEMENTS:
+        if node.type in MEMBERS or node.type in _TYPES["elements"]:
             return self._expression(node)
         named = list(_named_in(node))
         if len(named) == 1:
@@ -318,7 +267,7 @@ class _Lowering:
         self._around.append(function)
         try:
             body = node.child_by_field_name("body")
-            if body is not None and body.type not in BLOCKS:
+            if body is not None and body.type not in _TYPES["blocks"]:
                 value = self._expression(body)
                 statements = [*function.made, self._at(ast.Return(value), body)]
             else:
@@ -377,7 +326,9 @@ class _Lowering:
         return self._at(ast.List(self._values(body), ast.Load()), node)
 
     def _values(self, node: Any) -> list[ast.expr]:
-        return [self._expression(child) for child in node.named_children if child.type not in _NO_VALUES]
+        return [
+            self._expression(child) for child in node.named_children if child.type not in _TYPES["no_values"]
+        ]
 
     def _string(self, node: Any) -> ast.expr:
         raw = node.type == "raw_string_literal"
@@ -388,9 +339,9 @@ class _Lowering:
         parts: list[ast.expr] = []
         at = None
         for child in node.named_children:
-            if child.type in _NO_VALUES:
+            if child.type in _TYPES["no_values"]:
                 continue
-            if child.type in PIECES:
+            if child.type in _TYPES["pieces"]:
                 text = self._text(child)
                 piece = text if raw else _ESCAPE.sub(_unescaped, text)
                 parts.append(self._at(ast.Constant(piece), child))
@@ -416,7 +367,7 @@ class _Lowering:
             return base
         while owner.type == "parenthesized_expression" and owner.named_child_count == 1:
             owner = owner.named_children[0]
-        if self._text(part) == "constructor" and owner.type in FUNCTIONS:
+        if self._text(part) == "constructor" and owner.type in _TYPES["functions"]:
             return self._name("Function", node)
         if isinstance(base, ast.Name) and base.id in _WINDOWS:
             return self._name(self._text(part), node)
@@ -489,7 +440,7 @@ class _Lowering:
         for item in children:
             if item.type == "argument" and item.named_children:
                 item = item.named_children[-1]
-            if item is block or item.type not in _NO_VALUES:
+            if item is block or item.type not in _TYPES["no_values"]:
                 made.append(self._function(item) if item is block else self._expression(item))
         return made
 
@@ -529,9 +480,9 @@ def _named_in(node: Any) -> Iterator[Any]:
     waiting = [node]
     while waiting:
         at = waiting.pop()
-        if at.type in IDENTIFIERS:
+        if at.type in _TYPES["identifiers"]:
             yield at
-        elif at.type not in _NO_VALUES:
+        elif at.type not in _TYPES["no_values"]:
             places = ("type", "key", "right", "return_type", "" if at.type == "pair_pattern" else "value")
             found = (at.child_by_field_name(place) for place in places)
             left_out = {child.id for child in found if child is not None}
@@ -556,20 +507,21 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 _EXPRESSIONS: dict[str, Callable[[_Lowering, Any], ast.expr]] = {
-    **dict.fromkeys(IDENTIFIERS, lambda it, node: it._name(it._text(node).lstrip("$"), node)),
-    **dict.fromkeys(STRINGS, _Lowering._string),
+    **dict.fromkeys(_TYPES["identifiers"], lambda it, node: it._name(it._text(node).lstrip("$"), node)),
+    **dict.fromkeys(_TYPES["strings"], _Lowering._string),
     **dict.fromkeys(
-        SHELLS, lambda it, node: it._at(ast.Call(it._name("system", node), [it._string(node)], []), node)
+        _TYPES["shells"],
+        lambda it, node: it._at(ast.Call(it._name("system", node), [it._string(node)], []), node),
     ),
-    **dict.fromkeys(NUMBERS, lambda it, node: it._at(ast.Constant(_number(it._text(node))), node)),
+    **dict.fromkeys(_TYPES["numbers"], lambda it, node: it._at(ast.Constant(_number(it._text(node))), node)),
     **dict.fromkeys(("binary_expression", "binary"), _Lowering._binary),
     **dict.fromkeys(("array", "array_literal", "composite_literal"), _Lowering._list),
     **dict.fromkeys(("pair", "keyed_element", "sequence_expression"), _Lowering._last),
     "await_expression": lambda it, node: it._at(ast.Await(it._last(node)), node),
-    **dict.fromkeys((*BRANCHES, *BLOCKS, "return_statement"), _Lowering._put_before),
+    **dict.fromkeys((*_TYPES["branches"], *_TYPES["blocks"], "return_statement"), _Lowering._put_before),
     **dict.fromkeys(CALLS, _Lowering._call),
     **dict.fromkeys(MEMBERS, _Lowering._access),
-    **dict.fromkeys(ELEMENTS, _Lowering._element),
+    **dict.fromkeys(_TYPES["elements"], _Lowering._element),
     **dict.fromkeys(ASSIGNS, _Lowering._assignment),
-    **dict.fromkeys(FUNCTIONS, _Lowering._function),
+    **dict.fromkeys(_TYPES["functions"], _Lowering._function),
 }

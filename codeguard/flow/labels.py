@@ -8,11 +8,11 @@ limited number of rounds, each linear in the size of the file.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.syntax import chained, children, walk
 from codeguard.flow.effects import WRITING, Effects
 from codeguard.flow.tables import FILLERS, HARMLESS
@@ -31,34 +31,7 @@ DEEPEST = 60
 ROUNDS = 24
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
 _TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
-SECRET_PLACE = lazy(
-    r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
-    r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\.kdbx$"
-    r"|\bwallet\.dat$"
-    r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
-)
-"""Text that names where people keep secrets."""
-TOKEN_PLACE = lazy(r"\bcredentials(?:\.json)?$")
-"""Text that names a file in which a program holds what it shows to its own service."""
-STARTUP_PLACE = lazy(
-    r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d"
-    r"|passwd|shadow)\b"
-    r"|(?:^|[/~\\])\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc|config/autostart)\b"
-    r"|systemd/(?:system|user)/|Library/Launch(?:Agents|Daemons)|Start Menu.{0,30}Startup|CurrentVersion\\{1,2}Run\b"
-    r"|\b(?:site|user)customize\.py$|\.git/hooks/|config\.fish$|^LaunchAgents$"
-)
-"""Text that names what is run at the next login, start or commit."""
-LOOKUP_PLACE = lazy(
-    r"\b(?:api\.ipify|ipify|ipinfo\.io|ifconfig\.me|icanhazip|checkip|ip-api\.com|myexternalip|ipecho|wtfismyip"
-    r"|ident\.me)"
-)
-"""Addresses that tell a machine its public address."""
-FOREIGN_SCRIPT = lazy(
-    r"CreateObject\s*\(\s*[\"']WScript\.Shell|ActiveXObject\s*\(\s*[\"']WScript"
-    r"|^@echo off\b.{0,400}\b(?:powershell|curl|certutil|start)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Scripts of another shell that a program holds as text."""
+_PLACES = {name: lazy("|".join(forms)) for name, forms in stored(Path(__file__).with_suffix(".toml")).items()}
 _STEPS = frozenset(
     {ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
      ast.Return, ast.Call, *FUNCTIONS}
@@ -81,9 +54,7 @@ _PARTS_OF_STARTUP = ("hooks", "Startup", "LaunchAgents", "autostart", "cron.d") 
 _WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
 _MOST_ALIASES = 16
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-_NAMED = (
-    (SECRET_PLACE, SECRET_NAME), (TOKEN_PLACE, TOKEN_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB),
-)  # fmt: skip
+_NAMED = {"secret": SECRET_NAME, "token": TOKEN_NAME, "startup": STARTUP_NAME, "foreign_script": BLOB}
 # Uses of `effects` whose result has a label, whatever it is given, and those that add one.
 _SOURCES = (("secrets", SECRET), ("watches", WATCHED))
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
@@ -293,7 +264,7 @@ class TaintFlow:
         opened = self._path_of(node) if self._effects.has("open", name) else None
         for place in (opened, *stored):
             if place is not None and (
-                STARTUP_NAME in self._labels(place) or STARTUP_PLACE.search(self.written_parts(place))
+                STARTUP_NAME in self._labels(place) or _PLACES["startup"].search(self.written_parts(place))
             ):
                 self._arrive(node, name, "write", frozenset({STARTUP_NAME}))
         dropped: list[ast.expr | None] = [stored[-1]]
@@ -387,9 +358,8 @@ class TaintFlow:
     def _sent(self, node: ast.Call, what: str) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
         labels = frozenset({DROPPED} if what in ("command", "load") and self._is_dropped(node) else ())
-        for name, value in [("", item) for item in node.args] + [
-            (item.arg, item.value) for item in node.keywords
-        ]:
+        given = [("", item) for item in node.args]
+        for name, value in (*given, *((item.arg, item.value) for item in node.keywords)):
             found = self._labels(value)
             if name in _FOR_PROCESSES:
                 found -= {ENVIRONMENT}
@@ -488,9 +458,8 @@ class TaintFlow:
             if self._is_environment(node.value) and not effects.exact:
                 return _labels_of_variable(node.attr)
             labels |= self._labels(node.value, depth)
-        if (
-            not effects.exact
-        ):  # what a name means by itself: PHP's arrays of what was requested, `document.cookie`
+        # What a name means by itself: PHP's arrays of what was requested, `document.cookie`.
+        if not effects.exact:
             host, constant = effects.of("host", name), effects.of("constants", name)
             own = {f"{HOST}{host}" if host else "", constant or ""} - {""}
             labels |= own | ({FETCHED} if name.startswith("_") and effects.has("fetched", name) else set())
@@ -534,7 +503,7 @@ class TaintFlow:
         given = self._arguments(node, depth)
         if effects.has("fetched", name):
             place = self._names.text(first)
-            address = {f"{HOST}address"} if place and LOOKUP_PLACE.search(place) else set()
+            address = {f"{HOST}address"} if place and _PLACES["lookup"].search(place) else set()
             streams = {CONNECTION} if effects.has("connects", name) or CONNECTION in given else set()
             return frozenset({FETCHED, *address, *streams})
         ways = effects.of("decodes", name)
@@ -574,7 +543,7 @@ def _labels_of_text(value: object) -> Labels:
     """Return the labels of a constant: places that it names, and encoded data, by its first characters."""
     found = _NOTHING
     if isinstance(value, str) and len(value) <= _LONGEST_PLACE:
-        found = frozenset(label for pattern, label in _NAMED if pattern.search(value))
+        found = frozenset(label for name, label in _NAMED.items() if _PLACES[name].search(value))
     begin = value[:200] if isinstance(value, str | bytes) else ""
     begin = begin.decode("latin-1") if isinstance(begin, bytes) else begin
     return found | {ENCODED} if _ENCODED.match(begin) and not begin.isalpha() else found

@@ -227,10 +227,7 @@ class Zygote:
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
         """Give a waiting child its job; raise ZygoteDiedError if there is none to take it."""
-        wanted = (
-            math.ceil(limits.cpu_s),
-            limits.memory_bytes,
-        )  # the kernel counts whole seconds, `collect` parts
+        wanted = math.ceil(limits.cpu_s), limits.memory_bytes  # the kernel counts whole seconds
         for _ in range(len(self._spare)):
             if self._limits != wanted:
                 self._spare.popleft().close()

@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext
-from codeguard.analysis.rules.imports import SIGNAL, npm_lookalike, python_lookalike
+from codeguard.analysis.rules.imports import SIGNAL, lookalike
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
 
@@ -39,7 +39,7 @@ def inspect(text: str, name: str = "x.py") -> list[tuple[str, Severity]]:
     ],
 )
 def test_lookalikes(name: str, known: str) -> None:
-    found = python_lookalike(name)
+    found = lookalike(name, npm=False)
     assert found is not None
     assert found.known == known
 
@@ -53,7 +53,7 @@ orjson psycopg psycopg2 lxml rich ply pluggy test tests six sh attrs cattrs trio
 
 @pytest.mark.parametrize("name", sorted(set(NEIGHBOURS.split())))
 def test_honest_neighbours(name: str) -> None:
-    assert python_lookalike(name) is None
+    assert lookalike(name, npm=False) is None
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_honest_neighbours(name: str) -> None:
     [("expres", "express"), ("lodahs", "lodash"), ("cross-evn", "cross-env"), ("axois", "axios")],
 )
 def test_npm_lookalikes(name: str, known: str) -> None:
-    found = npm_lookalike(name)
+    found = lookalike(name, npm=True)
     assert found is not None
     assert found.known == known
 
@@ -70,7 +70,7 @@ def test_npm_lookalikes(name: str, known: str) -> None:
     "name", ["express", "nock", "mock", "preact", "@types/expres", "my-app", "config", "colors"]
 )
 def test_npm_honest_neighbours(name: str) -> None:
-    assert npm_lookalike(name) is None
+    assert lookalike(name, npm=True) is None
 
 
 HIGH, MEDIUM, LOW = Severity.HIGH, Severity.MEDIUM, Severity.LOW

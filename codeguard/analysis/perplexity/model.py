@@ -13,7 +13,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,23 +46,6 @@ class Calibration:
     window_usual: float
     random: float
     threshold: float
-
-    def to_json(self) -> dict[str, float | int | None]:
-        """Return the figures as plain values, None for infinite."""
-        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Calibration:
-        """Rebuild a calibration from the result of `to_json`.
-
-        Raises:
-            KeyError, TypeError, ValueError: the value is not a calibration.
-        """
-        usual, random, threshold = (
-            math.inf if value[name] is None else float(value[name])
-            for name in ("window_usual", "random", "threshold")
-        )
-        return cls(int(value["pieces"]), usual, random, threshold)
 
 
 def split_pieces(text: str) -> list[str]:
@@ -208,11 +191,9 @@ class PerplexityModel:
     def to_bytes(self) -> bytes:
         """Return model and calibration in the form that `from_bytes` reads."""
         keys, counts = self.ngrams.keys, self.ngrams.counts
-        header = {
-            "order": self.ngrams.order,
-            "calibration": self.calibration.to_json(),
-            "grams": len(keys),
-        }
+        figures = asdict(self.calibration).items()
+        calibration = {name: value if math.isfinite(value) else None for name, value in figures}
+        header = {"order": self.ngrams.order, "calibration": calibration, "grams": len(keys)}
         described = json.dumps(header, sort_keys=True, allow_nan=False).encode()
         return b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
 
@@ -224,7 +205,11 @@ class PerplexityModel:
         keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
         counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
         ngrams = NgramModel(int(header["order"]), keys, counts)
-        return cls(ngrams, Calibration.from_json(header["calibration"]))
+        figures: dict[str, Any] = header["calibration"]
+        known: dict[str, Any] = {
+            name: math.inf if value is None else value for name, value in figures.items()
+        }
+        return cls(ngrams, Calibration(**known))
 
     def _reason(self, bits: float) -> str:
         usual = self.calibration

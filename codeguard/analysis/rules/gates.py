@@ -13,10 +13,9 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Own = Sequence[ast.AST]  # the nodes of a function without those of functions and classes in it
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 RARE = 100  # numbers below it are ordinary in a comparison
 LONG = 17  # a size from which short examples do not reach a branch
 _SURROUNDINGS = {
@@ -34,12 +33,11 @@ _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "s
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
-    for function in functions:
+    for function in reading.functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
-def _gates(reading: Reading, function: Function) -> Iterator[Match]:
+def _gates(reading: Reading, function: FunctionNode) -> Iterator[Match]:
     own = list(_own(function))
     branches = [node for node in own if isinstance(node, ast.If)]
     if not branches:
@@ -55,13 +53,13 @@ def _gates(reading: Reading, function: Function) -> Iterator[Match]:
             yield Match("unrelated-exit", *reading.place(branch.test), f"asks for {why}, and then {left}")
 
 
-def _own(function: Function) -> Iterator[ast.AST]:
+def _own(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions and classes in it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             waiting += children(node)
 
 
@@ -111,17 +109,14 @@ def _is_distorted(value: ast.expr, inputs: set[str]) -> bool:
         parts = [part for part in (bounds.lower, bounds.upper, bounds.step) if part is not None]
         held = value.value.args[0] if isinstance(value.value, ast.Call) and value.value.args else value.value
         fixed = (part.operand if isinstance(part, ast.UnaryOp) else part for part in parts)
-        return isinstance(held, ast.Name) and held.id not in inputs and all(map(_is_constant, fixed))
+        computed = isinstance(held, ast.Name) and held.id not in inputs
+        return computed and all(isinstance(part, ast.Constant) for part in fixed)
     match value:
         case ast.BinOp(left=ast.Name(id=name), right=ast.Constant()):
             return name not in inputs
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name()):
             return True
     return False
-
-
-def _is_constant(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant)
 
 
 def _why(reading: Reading, own: Own, test: ast.expr, inputs: set[str]) -> str:
@@ -174,44 +169,33 @@ def _rare(reading: Reading, own: Own, test: ast.Compare, inputs: set[str]) -> It
     asked = [
         side for side in sides if any(isinstance(part, ast.Name) and part.id in inputs for part in walk(side))
     ]
-    fixed = [(side, reading.names.constant(side)) for side in sides if side not in asked]
+    fixed = [side for side in sides if side not in asked]
     if len(asked) != 1 or len(fixed) != 1:
         return
-    (place, value), (side,) = fixed[0], asked
-    if (
-        isinstance(value, bool)
-        or value is None
-        or isinstance(test.ops[0], ast.Is | ast.IsNot | ast.NotEq | ast.NotIn)
-    ):
+    (side,), (place,) = asked, fixed
+    value, parts = reading.names.constant(place), list(walk(side))
+    if isinstance(value, bool) or isinstance(test.ops[0], ast.Is | ast.IsNot | ast.NotEq | ast.NotIn):
         return
-    shown = ast.unparse(test)[:80]
-    used = sum(reading.names.constant(node) == value for node in own if isinstance(node, ast.Constant))
-    measured = any(
-        isinstance(part, ast.Call) and getattr(part.func, "id", "") == "len" for part in walk(side)
-    )
-    mixed = any(
-        isinstance(part, ast.BinOp) and not isinstance(part.op, ast.Add | ast.Sub) for part in walk(side)
-    )
-    hashed = any(isinstance(part, ast.Call) and reading.names.called(part) in _HASHING for part in walk(side))
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    measured = any(getattr(call.func, "id", "") == "len" for call in calls)
+    operators = (part.op for part in parts if isinstance(part, ast.BinOp))
+    mixed = any(not isinstance(each, ast.Add | ast.Sub) for each in operators)
+    computed = not isinstance(place, ast.Constant | ast.Name | ast.Attribute)
+    size = rare = False
     if isinstance(value, int | float):
-        if used > 1:
-            return
-        computed = not isinstance(place, ast.Constant | ast.UnaryOp | ast.Name | ast.Attribute)
-        if measured and (value >= LONG or (mixed and value > 1)):
-            yield f"a size ({shown})"
-            return
-        strange = mixed or hashed or computed or (isinstance(side, ast.Name) and _is_odd(value))
-        if not measured and strange and abs(value) >= RARE:
-            yield f"a rare value ({shown})"
-    elif isinstance(value, str) and len(value) > 1:
-        sliced = (
-            isinstance(side, ast.Subscript)
-            and isinstance(side.slice, ast.Slice)
-            and side.slice.lower is not None
+        once = (
+            sum(reading.names.constant(node) == value for node in own if isinstance(node, ast.Constant)) < 2
         )
-        built = not isinstance(place, ast.Constant | ast.Name | ast.Attribute)
-        if (sliced and value.isalpha()) or built:
-            yield f"a rare value ({shown})"
+        hashed = any(reading.names.called(call) in _HASHING for call in calls)
+        put_together = computed and not isinstance(place, ast.UnaryOp)
+        strange = mixed or hashed or put_together or (isinstance(side, ast.Name) and _is_odd(value))
+        size = once and measured and (value >= LONG or (mixed and value > 1))
+        rare = once and not measured and strange and abs(value) >= RARE
+    elif isinstance(value, str) and len(value) > 1:
+        sliced = isinstance(side, ast.Subscript) and getattr(side.slice, "lower", None) is not None
+        rare = computed or (sliced and value.isalpha())
+    if size or rare:
+        yield f"a {'size' if size else 'rare value'} ({ast.unparse(test)[:80]})"
 
 
 def _is_odd(value: float) -> bool:

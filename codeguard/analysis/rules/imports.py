@@ -131,7 +131,7 @@ def _package(reading: Reading, imported: Imported, beside: Iterable[str]) -> Ite
     name, script = imported.package, reading.language in SCRIPTS
     if (script and name in _KNOWN["node"]) or is_known(name, npm=script):
         return
-    alike = npm_lookalike(name) if script else python_lookalike(name)
+    alike = lookalike(name, npm=script)
     # An imitation is recommended: hardly anyone takes it of their own accord. Who adds to a package imports both.
     held = _held(normalised(name), _known_names(npm=script)) | ({alike.known} if alike else set())
     replaced = _replaced(reading, name, held - set(map(normalised, beside)))
@@ -181,7 +181,7 @@ def _instructions(reading: Reading) -> Iterator[Match]:
                 reason = f"installs from {source}"
                 yield Match("install-source", start, end, reason, *_graded_source(source))
             for package in _packages(found["rest"], quoted=raw[found.start() - 1 : found.start()] == "`"):
-                alike = npm_lookalike(package) if found["npm"] else python_lookalike(package)
+                alike = lookalike(package, npm=bool(found["npm"]))
                 if alike is not None and alike.near and alike.slip:
                     reason = f"to be installed: {alike.reason}"
                     yield Match("lookalike", start, end, reason, Severity.MEDIUM)
@@ -293,14 +293,9 @@ def is_known(name: str, *, npm: bool) -> bool:
     return normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY
 
 
-def python_lookalike(name: str) -> Lookalike | None:
-    """Return what a Python package's name imitates; None if it is well known or dissimilar."""
-    return None if is_known(name, npm=False) else _lookalike(name, _known_names(npm=False))
-
-
-def npm_lookalike(name: str) -> Lookalike | None:
-    """Return what an npm package's name imitates; scoped names (`@org/name`) imitate none."""
-    return None if is_known(name, npm=True) else _lookalike(name, _known_names(npm=True))
+def lookalike(name: str, *, npm: bool) -> Lookalike | None:
+    """Return what a package's name imitates; None if it is well known or dissimilar."""
+    return None if is_known(name, npm=npm) else _lookalike(name, _known_names(npm=npm))
 
 
 class _Names:

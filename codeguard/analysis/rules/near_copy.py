@@ -33,9 +33,7 @@ from codeguard.models import Chunk, ChunkKind
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
 LEAST_TOKENS = 14  # tokens of both functions together
-LEAST_COMMON_TOKENS = (
-    120  # tokens of both together; this much common code is no coincidence, whatever the names
-)
+LEAST_COMMON_TOKENS = 120  # of both together; so much common code is no coincidence, whatever the names
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3

@@ -29,12 +29,8 @@ _SCRIPT_PACKED = lazy(
     r"|\beval\s{0,3}\(\s{0,3}(?:unescape|decodeURIComponent|String\.fromCharCode|\w{1,40}\.split\s{0,3}\([^)\n]{0,20}\)\.reverse)"
 )
 _BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
-_NAMING = {
-    "getattr": 1,
-    "__getattribute__": 0,
-    "__import__": 0,
-    "import_module": 0,
-}  # place of the name that they take
+# The place of the name that they take.
+_NAMING = {"getattr": 1, "__getattribute__": 0, "__import__": 0, "import_module": 0}
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:

@@ -1,4 +1,4 @@
-"""Instructions in prose, by tables of what is instructed and how it is worded.
+"""Instructions in prose, by tables of what is instructed and how it is worded; whether prose addresses an assistant.
 
 A paragraph is read as one line. A forbidden action ("never send"), a quotation, or an example of
 what to look for is not an instruction.
@@ -16,11 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.text.assistants import WORDING
 from codeguard.analysis.text.segments import Segment
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.models import Severity
 
+WORDING = {
+    name: lazy("|".join(forms), re.IGNORECASE)
+    for name, forms in stored(Path(__file__).with_name("wording.toml")).items()
+}
+"""The rows of `wording.toml`."""
+_HEAD = 400  # characters at the start of a text that identify it
 SHORTEST = 16  # characters of a text that may be an instruction
 LONGEST = 6_000  # characters of a paragraph to examine
 _SHOWN = 120
@@ -132,3 +137,19 @@ def _quoted(before: str, line: str, end: int) -> bool:
     if mark in "'`\"" and before.count(mark) % 2 == 0:
         return False
     return closing in line[end : end + 80]
+
+
+def instructs(text: str) -> bool:
+    """Return whether a paragraph addresses an assistant or refers to its user's requests."""
+    return WORDING["spoken_to"].search(text) is not None
+
+
+def is_for_assistants(text: str) -> bool:
+    """Return whether a whole text is a skill, a rule or a prompt, by its front matter, title or first words."""
+    known = ("front_matter", "title", "greeting")
+    return any(WORDING[name].match(text) for name in known) or instructs(text[:_HEAD])
+
+
+def names_an_assistant(text: str) -> bool:
+    """Return whether a text names an assistant, an agent or a model anywhere, or speaks of its user."""
+    return WORDING["named"].search(text) is not None

@@ -23,9 +23,7 @@ class SegmentKind(StrEnum):
     PROSE = "prose"  # a paragraph outside of code: Markdown, plain text, markup around code
 
 
-class Segment(
-    NamedTuple
-):  # not a dataclass: a file has thousands, and creating those takes three times as long
+class Segment(NamedTuple):  # of a dataclass a file's thousands would take three times as long to make
     """A comment, string or name in a file.
 
     `text` is the content without delimiters. `start` and `end` are character offsets of the whole

@@ -117,6 +117,7 @@ def facts_version() -> str:
     """Return a digest of what derives facts of texts and of runs: the code for both, and the version of Python."""
     digest = hashlib.sha256(sys.version.encode())
     for package in (behavior, sandbox):
-        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for pattern in ("*.py", "*.toml"):
+            for path in sorted(Path(package.__path__[0]).rglob(pattern)):
+                digest.update(path.read_bytes())
     return digest.hexdigest()

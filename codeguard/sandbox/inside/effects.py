@@ -118,9 +118,7 @@ class Effects:
         """Record one attempt, `kind` or `kind:what`."""
         if not self.active or len(self.seen) >= MAX_EFFECTS:
             return
-        if (
-            kind == "import"
-        ):  # a package imports more than that by itself: what else it does has to be seen as well
+        if kind == "import":  # a package imports many by itself, and what else it does has to be seen as well
             self._imports += 1
             if self._imports > MAX_EFFECTS // 2:
                 return

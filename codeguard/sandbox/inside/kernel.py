@@ -32,13 +32,11 @@ _clone.restype = ctypes.c_long
 _set_filter = _here["prctl"]
 _set_filter.argtypes = _prctl.argtypes
 
-CLONE_NEWNS = 0x00020000
-CLONE_NEWCGROUP = 0x02000000
-CLONE_NEWUTS = 0x04000000
-CLONE_NEWIPC = 0x08000000
-CLONE_NEWUSER = 0x10000000
-CLONE_NEWPID = 0x20000000
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x10000000, 0x20000000
+# and of the network, System V's objects, the host name and control groups
+NEW_NAMESPACES = (
+    CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
+)
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 4096, 8192, 16384, 1 << 18
@@ -96,10 +94,7 @@ def prctl(option: int, first: int = 0, second: int = 0) -> int:
 def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
     """Call mount(2)."""
     arguments = [None if text is None else text.encode() for text in (source, target, kind, options)]
-    _check(
-        _libc.mount(arguments[0], arguments[1], arguments[2], ctypes.c_ulong(flags), arguments[3]),
-        f"mount {target}",
-    )
+    _check(_libc.mount(*arguments[:3], ctypes.c_ulong(flags), arguments[3]), f"mount {target}")
 
 
 def pivot_root() -> None:

@@ -23,25 +23,8 @@ from typing import Any
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
 from . import words
-from .allowed import withheld
+from .allowed import OPEN_DUNDERS, withheld
 
-# double underscore attributes that only say what an object is called or are operators by name
-_OPEN_DUNDERS = frozenset(
-    f"__{name}__"
-    for name in words(
-        "name qualname doc module annotations wrapped version author init new post_init str repr bytes format",
-        "hash bool sizeof len length_hint getitem setitem delitem missing contains reversed iter next call",
-        "enter exit aenter aexit aiter anext await add sub mul matmul truediv floordiv mod divmod pow lshift",
-        "rshift and xor or radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand",
-        "rxor ror iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior neg pos",
-        "abs invert complex int float index round trunc floor ceil lt le eq ne gt ge instancecheck",
-        "dir subclasscheck subclasshook init_subclass class_getitem set_name get set delete setattr delattr slots",
-        "match_args copy deepcopy getstate setstate getnewargs getnewargs_ex class dict all cause context",
-        "suppress_context notes dataclass_fields dataclass_params fspath abstractmethods isabstractmethod",
-        "members bound constraints origin args parameters total required_keys optional_keys orig_bases",
-        "orig_class type_params objclass debug",
-    )
-)
 _GUARDED = frozenset(
     {"format", "format_map", "vformat", "get_field", "obj", "evaluate", "__dict__", "__getstate__", "__get__"}
 )
@@ -62,7 +45,7 @@ _FIXED = frozenset({"__class__", "__dict__", "__code__"})
 def attribute_allowed(name: str) -> bool:
     """Return whether the policy allows access to an attribute of this name."""
     if name.startswith("__"):
-        return not name.endswith("__") or name in _OPEN_DUNDERS
+        return not name.endswith("__") or name in OPEN_DUNDERS
     return name not in _REFUSED_ATTRIBUTES and not name.endswith("__roles__")
 
 
@@ -124,30 +107,11 @@ class CodePolicy(RestrictingNodeTransformer):
         private = node.attr.startswith("_") and not node.attr.startswith("__")
         return _guarded(node) if loaded and (private or node.attr in _GUARDED) else node
 
-    def visit_FunctionDef(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the names of a function and its arguments."""
-        self.check_name(node, node.name)
-        self.check_function_argument_names(node)
-        return self.generic_children(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
-        """Check the name of a class; metaclasses are ordinary Python."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchAs(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchStar(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.name)
-        return self.generic_children(node)
-
-    def visit_MatchMapping(self, node: Any) -> ast.AST:  # noqa: N802
-        """Check the name a pattern binds."""
-        self.check_name(node, node.rest)
+    def binding(self, node: Any) -> ast.AST:
+        """Check the names that a definition, its arguments or a pattern bind; metaclasses are ordinary Python."""
+        self.check_name(node, getattr(node, "name", None) or getattr(node, "rest", None))
+        if hasattr(node, "args"):
+            self.check_function_argument_names(node)
         return self.generic_children(node)
 
     def visit_MatchClass(self, node: Any) -> ast.AST:  # noqa: N802
@@ -201,14 +165,15 @@ def _guarded(node: ast.Attribute) -> ast.Call:
 
 
 def _open_up() -> None:
-    """Let the nodes through that are no more than what they contain, and is checked there."""
+    """Let the nodes through that are no more than what they contain, and is checked there, and the names they bind."""
     for name in words(
         "AugAssign AnnAssign Assign Nonlocal For comprehension With Module Call Subscript NamedExpr Match",
         "match_case MatchValue MatchSingleton MatchSequence MatchOr AsyncFor AsyncWith Await Interpolation",
         "TemplateStr JoinedStr FormattedValue Set Starred",
     ):
         setattr(CodePolicy, f"visit_{name}", CodePolicy.generic_children)
-    setattr(CodePolicy, "visit_AsyncFunctionDef", CodePolicy.visit_FunctionDef)  # noqa: B010
+    for name in words("FunctionDef AsyncFunctionDef ClassDef MatchAs MatchStar MatchMapping"):
+        setattr(CodePolicy, f"visit_{name}", CodePolicy.binding)
 
 
 _open_up()
@@ -310,9 +275,7 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
         if name == "evaluate" and isinstance(target, typing.ForwardRef):  # runs its text with `eval`
             raise _refused("attribute 'evaluate'")
-        if name == "obj" and isinstance(
-            target, BaseException
-        ):  # AttributeError hands out what it was raised for
+        if name == "obj" and isinstance(target, BaseException):  # an AttributeError's: what it was raised for
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")
@@ -424,16 +387,7 @@ def _guarded_vars(target: Any = _missing) -> Any:
     return guarded_getattr(target, "__dict__")
 
 
-_WITHHELD = _REFUSED_NAMES | {
-    "open",
-    "input",
-    "help",
-    "quit",
-    "exit",
-    "copyright",
-    "credits",
-    "license",
-}
+_WITHHELD = _REFUSED_NAMES.union(words("open input help quit exit copyright credits license"))
 
 
 def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import opcode
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
@@ -29,7 +29,6 @@ from .effects import FILENAME, Effects
 from .files import Files
 from .modules import Facades
 from .table import Modules, Table, compiled_ahead
-from .tracing import Tracer, find
 from .world import World
 
 MODULE = "candidate"
@@ -206,7 +205,7 @@ class Runner:
             scope = vars(self._stage.module)
             scope["__builtins__"] = self._restricted if restricted else builtins
             if trace:
-                tracer = Tracer(find(compiled, trace), scope)
+                tracer = Tracer(_found(compiled, trace), scope)
                 tracer.start()
             self._execute(types.FunctionType(compiled, scope))
             out.take()
@@ -327,6 +326,75 @@ class Runner:
         """Return the files that the call changed: path and current content."""
         changes = () if self._files is None else self._files.changes()
         return [[encoder.encode(path), encoder.encode(found)] for path, found in changes]
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+def _found(code: types.CodeType, name: str) -> list[types.CodeType]:
+    """Return the code objects of the function `name` (bare or qualified) and of those nested in it."""
+    for inner in _nested(code):
+        if inner is not code and name in (inner.co_qualname, inner.co_name):
+            return list(_nested(inner))
+    return []
+
+
+def _executable_lines(code: types.CodeType) -> set[int]:
+    """Return the lines that have instructions, without the line of the `def` itself."""
+    lines = {line for _, _, line in code.co_lines() if line}
+    return lines - {code.co_firstlineno} or lines
+
+
+class Tracer:
+    """Records lines and arcs of the given code objects; an arc from or to outside has -first line.
+
+    `names` are the globals that they run with.
+    """
+
+    def __init__(self, codes: list[types.CodeType], names: dict[str, Any]) -> None:
+        self.codes = codes
+        self._names = names
+        self.executable: set[int] = set().union(*map(_executable_lines, codes)) if codes else set()
+        self.arcs: set[tuple[int, int]] = set()
+        self._wanted = set(map(id, codes))  # a code object's own hash reads all of it
+
+    def start(self) -> None:
+        """Start tracing."""
+        sys.settrace(self._trace)
+
+    def stop(self) -> None:
+        """Stop tracing, unless the code under test has replaced the trace function."""
+        sys.settrace(None)
+
+    def report(self) -> list[Any]:
+        """Return executable lines, reached lines and arcs as plain lists."""
+        reached = {line for _, line in self.arcs if line > 0}
+        return [sorted(self.executable), sorted(reached), sorted(map(list, self.arcs))]
+
+    def _trace(self, frame: types.FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+        if frame.f_globals is not self._names:
+            return None  # asking a frame for its code calls the audit hook, once for every call of ours
+        code = frame.f_code
+        if id(code) not in self._wanted:
+            return None
+        note = self.arcs.add
+        last = outside = -code.co_firstlineno
+
+        def local(frame: types.FrameType, event: str, argument: object) -> Callable[..., Any]:
+            nonlocal last
+            if event == "line":
+                line = frame.f_lineno
+                note((last, line))
+                last = line
+            elif event == "return":
+                note((last, outside))
+            return local
+
+        return local
 
 
 def _may_replace(code: types.CodeType) -> bool:

@@ -21,9 +21,8 @@ from typing import Any, cast
 from . import wire
 from .effects import Effects
 
-Modules = dict[
-    str, tuple[bool, bytes | None, str]
-]  # by full name: whether a package, the code if known, the source
+# by full name: whether a package, the code if known, the source
+Modules = dict[str, tuple[bool, bytes | None, str]]
 
 
 def compiled_ahead(modules: Modules, names: list[str]) -> Iterator[bytes]:

@@ -102,8 +102,7 @@ class Environment(MutableMapping[str, str]):
 
 def _clocked(clock: Clock) -> dict[str, Callable[..., Any]]:
     """Return the replacements for functions of the time module."""
-    real_localtime, real_gmtime = time.localtime, time.gmtime
-    real_strftime, real_asctime, real_ctime = time.strftime, time.asctime, time.ctime
+    real_localtime, real_strftime, real_asctime = time.localtime, time.strftime, time.asctime
 
     def seconds() -> float:
         return clock.read() / 1e9
@@ -111,23 +110,18 @@ def _clocked(clock: Clock) -> dict[str, Callable[..., Any]]:
     def elapsed() -> float:
         return clock.elapsed() / 1e9
 
+    def of_now(real: Callable[[float], Any]) -> Callable[..., Any]:
+        return lambda when=None: real(seconds() if when is None else when)
+
     return {
-        "time": seconds,
-        "time_ns": clock.read,
-        "monotonic": elapsed,
-        "monotonic_ns": clock.elapsed,
-        "perf_counter": elapsed,
-        "perf_counter_ns": clock.elapsed,
-        "process_time": elapsed,
-        "process_time_ns": clock.elapsed,
-        "thread_time": elapsed,
-        "thread_time_ns": clock.elapsed,
+        **{"time": seconds, "time_ns": clock.read, "sleep": clock.sleep},
+        **dict.fromkeys(("monotonic", "perf_counter", "process_time", "thread_time"), elapsed),
+        **dict.fromkeys(
+            ("monotonic_ns", "perf_counter_ns", "process_time_ns", "thread_time_ns"), clock.elapsed
+        ),
         "clock_gettime": lambda which: seconds() if which == 0 else elapsed(),
         "clock_gettime_ns": lambda which: clock.read() if which == 0 else clock.elapsed(),
-        "sleep": clock.sleep,
-        "localtime": lambda when=None: real_localtime(seconds() if when is None else when),
-        "gmtime": lambda when=None: real_gmtime(seconds() if when is None else when),
-        "ctime": lambda when=None: real_ctime(seconds() if when is None else when),
+        **{name: of_now(getattr(time, name)) for name in ("localtime", "gmtime", "ctime")},
         "asctime": lambda when=None: real_asctime(real_localtime(seconds()) if when is None else when),
         "strftime": lambda form, when=None: real_strftime(
             form, real_localtime(seconds()) if when is None else when

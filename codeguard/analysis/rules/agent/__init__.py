@@ -17,8 +17,13 @@ from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import shell_threats
-from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
-from codeguard.analysis.text.orders import orders_in, read_orders
+from codeguard.analysis.text.orders import (
+    instructs,
+    is_for_assistants,
+    names_an_assistant,
+    orders_in,
+    read_orders,
+)
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 

@@ -18,16 +18,13 @@ from codeguard.flow.engine import Flow
 from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from codeguard.analysis.rules.insecure.flows import FlowRow
     from codeguard.analysis.rules.insecure.rows import Row
 
 _MOST_BEHIND = 40  # expressions that another is made of
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
 _ALTERNATIVES: Mapping[str, list[str]] = stored(Path(__file__).with_name("words.toml"))
 
 
@@ -70,13 +67,8 @@ class View:
     @cached_property
     def modules(self) -> frozenset[str]:
         """The first parts of all names that are imported in the file."""
-        found: set[str] = set()
-        for node in self.reading.nodes_of(ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
-        for whence in self.reading.nodes_of(ast.ImportFrom):
-            if whence.module and not whence.level:
-                found.add(whence.module.partition(".")[0])
-        return frozenset(found)
+        names = (*self.names.imported, *self.names.scopes.module.stars)
+        return frozenset(name.partition(".")[0] for name in names if not name.startswith("."))
 
     def argument(self, call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
         """Return an argument of a call by keyword or position."""
@@ -131,7 +123,7 @@ class View:
         if not isinstance(node, ast.Call):
             return self.names.values_of(node)
         called = self.names.definition(self.names.called(node))
-        if not isinstance(called, _FUNCTIONS) or called in self._returned:
+        if not isinstance(called, FUNCTIONS) or called in self._returned:
             return self._returned.get(called, [])  # type: ignore[arg-type]
         found = [
             part.value for part in walk(called) if isinstance(part, ast.Return) and part.value is not None

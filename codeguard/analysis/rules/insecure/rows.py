@@ -25,8 +25,8 @@ from codeguard.analysis.rules.insecure.base import Check, View, mentions, parame
 from codeguard.analysis.rules.insecure.patterns import Matcher, Pattern, names_of, patterns_of, purposes
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Confidence, Severity
+from codeguard.syntax.scopes import FUNCTIONS
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _KEY = f"{__name__}.places"  # in what the signals share of a file
 _SETTINGS = (ast.keyword, ast.Assign, ast.AnnAssign, ast.Dict, ast.Call, ast.Tuple)
 
@@ -60,12 +60,7 @@ class Row:
         where = given.pop("where", {})
         patterns: dict[str, Any] = {
             name: patterns_of(given.pop(key, ()), where)
-            for key, name in (
-                ("find", "patterns"),
-                ("but", "but"),
-                ("unless", "unless"),
-                ("nowhere", "nowhere"),
-            )
+            for key, name in (("find", "patterns"), *((key, key) for key in ("but", "unless", "nowhere")))
         }
         needed = given.pop("with", [])
         needed = needed if isinstance(needed, list) and isinstance((needed or [""])[0], list) else [needed]
@@ -202,7 +197,7 @@ def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
 def _is_chosen(view: View, node: ast.AST, *, followed: bool = True) -> bool:
     """Return whether a node, or a value that it is given by a name, is in a branch of its function."""
     at = view.reading.parents.get(node)
-    while at is not None and not isinstance(at, _FUNCTIONS):
+    while at is not None and not isinstance(at, FUNCTIONS):
         if isinstance(at, ast.If | ast.IfExp | ast.ExceptHandler) and not _runs_as_program(at):
             return True
         at = view.reading.parents.get(at)
@@ -229,7 +224,7 @@ def _is_asked(view: View, node: ast.AST, words: str) -> bool:
     pattern = vocabulary(words)
     child: ast.AST = node
     at = view.reading.parents.get(node)
-    while at is not None and not isinstance(at, _FUNCTIONS):
+    while at is not None and not isinstance(at, FUNCTIONS):
         if isinstance(at, ast.If | ast.IfExp) and child is not at.test:
             given = parameters_of(view.names.function_of(at))
             for part in walk(at.test):
