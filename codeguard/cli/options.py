@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +11,7 @@ import click
 from codeguard.cli.output import BUDGET_KEY, read_settings, warn
 
 if TYPE_CHECKING:
+    from codeguard.api import CodeGuard
     from codeguard.index.workspace import Workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +47,12 @@ def _keep_budget(context: click.Context, _: click.Parameter, seconds: float | No
 
 
 STORE = store_option()
+STORES = click.option(
+    "--store",
+    "stores",
+    multiple=True,
+    help="Folder, or http(s)://host:port of a Chroma server. Repeatable: one answer of several.  [default: .codeguard]",
+)
 BUDGET = click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
@@ -55,6 +62,20 @@ BUDGET = click.option(
     help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 900]",
 )
 FORMAT = format_option()
+
+
+@contextmanager
+def opened_guards(context: click.Context, stores: Sequence[str], **changes: Any) -> Iterator[list[CodeGuard]]:
+    """Open the guards of stores, or that of the settings."""
+    from codeguard.api import CodeGuard
+
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                CodeGuard.open(settings=read_settings(context, store=store, **changes), create=False)
+            )
+            for store in dict.fromkeys(stores) or [None]
+        ]
 
 
 @contextmanager
