@@ -207,7 +207,10 @@ class _Assistant:
 
     def read(self, path: str, symbol: str, fence: Fence) -> dict[str, Any]:
         self._refresh()
-        parts = [part for guard in self._guards for part in _parts(guard, path)]
+        several = len(self._guards) > 1
+        parts = [
+            part for guard in self._guards for part in _parts(guard, path, guard.folder if several else "")
+        ]
         chosen = [item for item in parts if not symbol or item.chunk.symbol == symbol]
         if not chosen:
             raise ConfigError(
@@ -312,9 +315,9 @@ class _Assistant:
         }
 
 
-def _parts(guard: CodeGuard, path: str) -> tuple[Ranked, ...]:
-    """Return the parts of a file of one index, by the name that a search gives it."""
-    name = posixpath.relpath(path, guard.folder) if guard.folder and path else path
+def _parts(guard: CodeGuard, path: str, folder: str) -> tuple[Ranked, ...]:
+    """Return the parts of a file of one index whose names a search gives below a folder, "" for as they are."""
+    name = posixpath.relpath(path, folder) if folder and path else path
     return Inventory(guard.workspace).chunks(name)
 
 
