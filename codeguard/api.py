@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codeguard.config import CATALOG, DefenseConfig, Settings, load_settings
 from codeguard.errors import ConfigError, NoIndexError
@@ -14,6 +15,7 @@ from codeguard.index.report import IndexReport, Progress
 from codeguard.index.workspace import Workspace
 from codeguard.ranking.reranking import Ranking
 from codeguard.ranking.search import Searcher
+from codeguard.ranking.several import merged
 
 # Indexing and auditing code is imported on first use, because a query needs neither.
 if TYPE_CHECKING:
@@ -94,6 +96,12 @@ class CodeGuard:
     def catalog(self) -> Catalog:
         """What is indexed."""
         return self.workspace.catalog
+
+    @property
+    def folder(self) -> str:
+        """The folder that the names of files are relative to, from the working directory; "" if it is that."""
+        root = Path(self.catalog.meta("root") or ".").absolute()
+        return "" if root == Path.cwd() else Path(os.path.relpath(root)).as_posix()
 
     @property
     def workspace(self) -> Workspace:
@@ -215,3 +223,25 @@ class CodeGuard:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def query_together(
+    guards: Sequence[CodeGuard], texts: Sequence[str], k: int = 5, **how: Any
+) -> list[Ranking]:
+    """Return one ranking for each query over several open guards; arguments as in `CodeGuard.query_many`.
+
+    Names of files are then relative to the working directory.
+
+    Raises:
+        ConfigError: the indexes were made with different embeddings, whose distances cannot be compared.
+    """
+    if len(guards) == 1:
+        return guards[0].query_many(texts, k, **how)
+    made = {str(guard.catalog.meta("embedding")): guard.settings.store for guard in guards}
+    if len(made) > 1:
+        got = ", ".join(f"{name} in {store}" for name, store in made.items())
+        raise ConfigError("indexes that cannot answer together", got=got, expected="one embedding")
+    answers = [guard.query_many(texts, k, **how) for guard in guards]
+    folders = [guard.folder for guard in guards]
+    limit = guards[0].settings.defense.drop_threshold
+    return [merged(list(zip(folders, each, strict=True)), limit) for each in zip(*answers, strict=True)]

@@ -99,6 +99,25 @@ def check_exclusions(patterns: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class OpinionConfig:
+    """The language model that is asked for a second opinion; none without an `endpoint`.
+
+    It is asked no more once `timeout_s` seconds of a query have passed, and each answer may take as long.
+    """
+
+    endpoint: str = ""
+    model: str = ""
+    send_names: bool = False
+    timeout_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.endpoint and not self.model:
+            raise ConfigError(
+                "model of [opinion]", got="none", expected="the name that the endpoint knows it by"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a command needs besides its arguments; `codeguard.cli.config.KEYS` says what each key means.
 
@@ -121,6 +140,7 @@ class Settings:
     include_secrets: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     defense: DefenseConfig = field(default_factory=DefenseConfig)
+    opinion: OpinionConfig = field(default_factory=OpinionConfig)
     signing: Mapping[str, Any] = field(default_factory=dict)
     source: str | None = None
     fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
@@ -229,19 +249,23 @@ _KINDS = {"str": str, "int": int, "float": float, "bool": bool, "tuple[str, ...]
 def _settings(table: Mapping[str, Any], where: str) -> Settings:
     values = dict(table)
     tables = {
-        key: _table(values.pop(key, {}), f"{where}: [{key}]") for key in ("defense", "signing", "headers")
+        key: _table(values.pop(key, {}), f"{where}: [{key}]")
+        for key in ("defense", "opinion", "signing", "headers")
     }
     own = dict(tables["defense"])
     weights = Weights(dict(_table(own.pop("weights", {}), f"{where}: [defense.weights]")))
     return Settings(
         **_values(Settings, values, where),
         defense=DefenseConfig(**_values(DefenseConfig, own, f"{where}: [defense]"), weights=weights),
+        opinion=OpinionConfig(**_values(OpinionConfig, tables["opinion"], f"{where}: [opinion]")),
         signing=tables["signing"],
         headers={str(key): str(value) for key, value in tables["headers"].items()},
     )
 
 
-def _values(of: type[Settings | DefenseConfig], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _values(
+    of: type[Settings | DefenseConfig | OpinionConfig], table: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     """Return the values of a table for the fields of a class, checked by their annotations."""
     kinds = {item.name: _KINDS.get(str(item.type).removesuffix(" | None")) for item in fields(of)}
     known = {name: kind for name, kind in kinds.items() if kind is not None and name != "source"}

@@ -76,7 +76,7 @@ def settings_table(settings: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in KEYS:
         part, _, name = key.rpartition(".")
-        value = getattr(settings.defense if part else settings, name)
+        value = getattr(getattr(settings, part) if part else settings, name)
         if key == "defense.weights":
             value = dict(value.overrides)
         found[key] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,12 @@ if TYPE_CHECKING:
     help="Leave these out, as in .gitignore; remembered. '!GLOB' takes it back. Repeatable.",
 )
 @click.option("--include-secrets", is_flag=True, help="Index what holds secrets as well; they are masked.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stay, and index again what has changed after so long a pause, until interrupted.",
+)
 @FORMAT
 @BUDGET
 @click.pass_context
@@ -60,6 +67,7 @@ def index(
     jobs: int | None,
     exclude: tuple[str, ...],
     include_secrets: bool,
+    watch: float | None,
     format_: str,
 ) -> None:
     """Bring an index up to date with PATHS (files or folders).
@@ -78,12 +86,18 @@ def index(
         paths = _indexed_before(settings)
     with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
         report = guard.index(paths, rebuild=rebuild, exclude=exclude, progress=Progress())
-    for line in report.warnings:
-        warn(line)
-    if format_ == "json":
-        say_json(index_json(report))
-    else:
-        say_block(index_text(report, settings.defense.required_level))
+        while True:
+            for line in report.warnings:
+                warn(line)
+            if format_ == "json":
+                say_json(index_json(report))
+            else:
+                say_block(index_text(report, settings.defense.required_level))
+            if watch is None:
+                return
+            time.sleep(watch)
+            while (report := guard.index(paths)).nothing_changed:
+                time.sleep(watch)
 
 
 def _indexed_before(settings: Settings) -> tuple[str, ...]:

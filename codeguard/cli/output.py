@@ -23,6 +23,7 @@ from codeguard.escaping import FinishedPage, ReportText, escaped
 from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
+    from codeguard.api import CodeGuard
     from codeguard.config import Settings
     from codeguard.index.workspace import Workspace
     from codeguard.reports.styled import Line, Styled
@@ -289,6 +290,12 @@ def _keep_budget(context: click.Context, _: click.Parameter, seconds: float | No
 
 
 STORE = store_option()
+STORES = click.option(
+    "--store",
+    "stores",
+    multiple=True,
+    help="Folder, or http(s)://host:port of a Chroma server. Repeatable: one answer of several.  [default: .codeguard]",
+)
 BUDGET = click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
@@ -298,6 +305,16 @@ BUDGET = click.option(
     help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 900]",
 )
 FORMAT = format_option()
+
+
+@contextmanager
+def opened_guards(context: click.Context, stores: Sequence[str], **changes: Any) -> Iterator[list[CodeGuard]]:
+    """Open the guards of stores, or that of the settings."""
+    from codeguard.api import CodeGuard
+
+    every = [read_settings(context, store=store, **changes) for store in dict.fromkeys(stores) or [None]]
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(CodeGuard.open(settings=each, create=False)) for each in every]
 
 
 @contextmanager

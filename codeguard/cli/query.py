@@ -9,11 +9,11 @@ import click
 
 from codeguard.cli.output import (
     BUDGET,
-    STORE,
+    STORES,
     format_option,
     guarded,
+    opened_guards,
     origin,
-    read_settings,
     say_json,
     say_lines,
     say_report,
@@ -36,7 +36,7 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
     help="How many of them may be of one file.",
 )
 @click.option("--full", is_flag=True, help="All of the code instead of its first lines.")
-@STORE
+@STORES
 @click.option(
     "--mode",
     type=click.Choice(["rerank", "drop"]),
@@ -65,7 +65,7 @@ def query(
     k: int,
     per_file: int,
     full: bool,
-    store: str | None,
+    stores: tuple[str, ...],
     mode: str | None,
     order: str | None,
     no_defense: bool,
@@ -78,25 +78,25 @@ def query(
 
     With --batch, writes one JSON object per line, for every line that is not empty.
     """
-    from codeguard.api import CodeGuard
+    from codeguard.api import query_together
     from codeguard.reports.ranking import ranking_lines
 
     if (text is None) is (batch is None):
         got = "nothing" if text is None else "TEXT and --batch"
         raise ConfigError("query what?", got=got, expected="TEXT or --batch FILE", hint=EXAMPLE)
-    settings = read_settings(context, store=store, embedding=embedding)
-    with CodeGuard.open(settings=settings, create=False) as guard:
+    how = {"mode": mode, "order": order, "defense": not no_defense}
+    with opened_guards(context, stores, embedding=embedding) as guards:
         said: set[str] = set()
         if batch is not None:
             for group in _groups(batch):
-                for ranking in guard.query_many(group, k, mode=mode, order=order, defense=not no_defense):
+                for ranking in query_together(guards, group, k, **how):
                     _warn_once(ranking.warnings, said)
                     say_json(ranking.to_json())
             return
         assert text is not None
-        ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
+        (ranking,) = query_together(guards, [text], k, **how)
+        required = guards[0].settings.defense.required_level
     _warn_once(ranking.warnings, said)
-    required = settings.defense.required_level
     if format_ == "json":
         say_json(ranking.to_json())
         return

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import signal
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.output import BUDGET, STORE, guarded, read_settings, say, warn
+from codeguard import interpreter
+from codeguard.cli.output import BUDGET, STORE, STORES, guarded, opened_guards, say, warn
 
 if TYPE_CHECKING:
     from codeguard.api import CodeGuard
 
+EVERY_S = 30.0
+COMMAND = "from codeguard.cli import main; main()"
+
 
 @contextmanager
-def _guard(context: click.Context, store: str | None) -> Iterator[CodeGuard]:
-    """Open a guard over the index, and warn where the sandbox is too weak for checks."""
-    from codeguard.api import CodeGuard
+def _guards(context: click.Context, stores: Sequence[str]) -> Iterator[list[CodeGuard]]:
+    """Open the guards of stores, and warn where the sandbox is too weak for checks."""
     from codeguard.config import below_level
     from codeguard.index.sandbox_budget import own_level
 
-    settings = read_settings(context, store=store)
-    with CodeGuard.open(settings=settings, create=False) as guard:
-        if below := below_level(own_level().name, settings.defense.required_level):
+    with opened_guards(context, stores) as guards:
+        if below := below_level(own_level().name, guards[0].settings.defense.required_level):
             warn(below)
-        yield guard
+        yield guards
 
 
 @click.command()
@@ -49,7 +54,7 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
     from codeguard.integrations.web import serve as answer
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
-    with _guard(context, store) as guard, bound(port) as listening:
+    with _guards(context, [store] if store else []) as (guard,), bound(port) as listening:
         gate = Gate(listening.getsockname()[1])
         application = Application(guard, gate)
         click.echo(gate.address)  # `say` would mask the token
@@ -63,7 +68,7 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
 
 
 @click.command()
-@STORE
+@STORES
 @click.option(
     "--mode",
     type=click.Choice(["rerank", "drop"]),
@@ -78,12 +83,42 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder that audit_path may read. Repeatable.  [default: none]",
 )
+@click.option(
+    "--refresh/--no-refresh", default=True, show_default=True, help="Index again what the disk has changed."
+)
 @BUDGET
 @click.pass_context
 @guarded
-def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path, ...]) -> None:
-    """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout."""
+def mcp(
+    context: click.Context, stores: tuple[str, ...], mode: str, roots: tuple[Path, ...], refresh: bool
+) -> None:
+    """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout.
+
+    With several --store, code is checked against what the first one trusts.
+    """
     from codeguard.integrations.mcp import make_server
 
-    with _guard(context, store) as guard:
-        make_server(guard, mode=mode, roots=roots).run("stdio")
+    with _guards(context, stores) as guards:
+        refreshed = Refreshed(guards, context.find_root().params.get("config"))
+        start = refreshed.start if refresh else lambda: None
+        make_server(*guards, mode=mode, roots=roots, refresh=start).run("stdio")
+
+
+class Refreshed:
+    """Brings indexes up to date while they are in use, by `codeguard index` in processes of its own."""
+
+    def __init__(self, guards: Sequence[CodeGuard], config: str | None) -> None:
+        same = ["-C", str(Path.cwd()), *(["--config", config] if config else [])]
+        self._commands = [[*same, "index", "--store", guard.settings.store] for guard in guards]
+        self.running: list[subprocess.Popen[bytes]] = []
+        self._started = -math.inf
+
+    def start(self) -> list[subprocess.Popen[bytes]]:
+        """Start them where the last ones have ended and began some time ago; an answer does not wait for them."""
+        self.running = [item for item in self.running if item.poll() is None]
+        if self.running or time.monotonic() - self._started < EVERY_S:
+            return []
+        self._started = time.monotonic()
+        nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.running = [interpreter.start(COMMAND, *words, **nowhere) for words in self._commands]
+        return self.running

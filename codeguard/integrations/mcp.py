@@ -6,6 +6,8 @@ answer: its author could not know the number, so no text can end its own quotati
 
 from __future__ import annotations
 
+import itertools
+import posixpath
 import re
 import secrets
 import tempfile
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard import __version__
-from codeguard.api import CodeGuard
+from codeguard.api import CodeGuard, query_together
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import find_rule
 from codeguard.audit.run import AuditOptions
@@ -108,10 +110,18 @@ class Fence:
         return text if _PLAIN_NAME.fullmatch(text) else self.around(text)
 
 
-def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> AnsweringServer:
-    """Return a server over an open guard; `audit_path` reads only below `roots`."""
+def make_server(
+    *guards: CodeGuard,
+    mode: str = "drop",
+    roots: Sequence[Path] = (),
+    refresh: Callable[[], object] = lambda: None,
+) -> AnsweringServer:
+    """Return a server over open guards, which answer together; the first one's trust is what code is checked against.
+
+    `audit_path` reads only below `roots`. `refresh` is called before each answer from an index.
+    """
     server = AnsweringServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
-    assistant = _Assistant(guard, mode, [root.resolve() for root in roots])
+    assistant = _Assistant(guards, mode, [root.resolve() for root in roots], refresh)
 
     @server.tool(structured_output=True, annotations=READS)
     def search_code(query: str, k: int = 5) -> dict[str, Any]:
@@ -163,8 +173,10 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
 class _Assistant:
     """Implementation of the tools; one request at a time, because a guard serves only one."""
 
-    def __init__(self, guard: CodeGuard, mode: str, roots: Sequence[Path]) -> None:
-        self._guard, self._mode, self._roots = guard, mode, roots
+    def __init__(
+        self, guards: Sequence[CodeGuard], mode: str, roots: Sequence[Path], refresh: Callable[[], object]
+    ) -> None:
+        self._guards, self._mode, self._roots, self._refresh = guards, mode, roots, refresh
         self._alone = threading.Lock()  # tools run in threads
 
     def answer(self, ask: Callable[[Fence], dict[str, Any]]) -> dict[str, Any]:
@@ -183,20 +195,23 @@ class _Assistant:
             raise ToolError(f"internal error ({type(error).__name__})") from error
 
     def search(self, query: str, k: int, fence: Fence) -> dict[str, Any]:
-        ranking = self._guard.query(query, min(k, MOST_RESULTS), mode=self._mode)
-        manifest = self._guard.workspace.manifest
-        signers = (
-            [] if manifest is None or manifest.unsigned else [escaped(name) for name in manifest.signed_by]
-        )
+        self._refresh()
+        (ranking,) = query_together(self._guards, [query], min(k, MOST_RESULTS), mode=self._mode)
+        manifests = (guard.workspace.manifest for guard in self._guards)
+        signed = (item.signed_by for item in manifests if item is not None and not item.unsigned)
         return {
-            "signers": signers,
+            "signers": [escaped(name) for name in dict.fromkeys(itertools.chain(*signed))],
             "results": [_result(item, fence) for item in ranking.results],
             "left_out": _left_out(ranking.dropped, fence),
             "warnings": [fence.around(line) for line in ranking.warnings],
         }
 
     def read(self, path: str, symbol: str, fence: Fence) -> dict[str, Any]:
-        parts = Inventory(self._guard.workspace).chunks(path)
+        self._refresh()
+        several = len(self._guards) > 1
+        parts = [
+            part for guard in self._guards for part in _parts(guard, path, guard.folder if several else "")
+        ]
         chosen = [item for item in parts if not symbol or item.chunk.symbol == symbol]
         if not chosen:
             raise ConfigError(
@@ -205,7 +220,7 @@ class _Assistant:
                 expected="an indexed file, and a function or class of it",
                 hint="search_code names both",
             )
-        threshold = self._guard.settings.defense.drop_threshold
+        threshold = self._guards[0].settings.defense.drop_threshold
         kept = [item for item in chosen if keeps(item, threshold)]
         ends = accumulate(len(item.chunk.text) for item in kept)
         count = max(1, sum(end <= LONGEST_READ for end in ends))
@@ -226,9 +241,9 @@ class _Assistant:
                 "code", got=f"{len(code)} characters", expected=f"1 to {LONGEST_CODE}, not blank"
             )
         with _file(f"snippet{extension}", code) as place:
-            said = self._report(self._guard.audit([place]), fence, whole=True)
+            said = self._report(self._guards[0].audit([place]), fence, whole=True)
         file = read_document(code, f"snippet{extension}").file
-        reports = self._guard.workspace.reports()
+        reports = self._guards[0].workspace.reports()
         checked = [(chunk, reports(chunk, file)) for chunk in file.chunks if checkable(chunk)]
         contradicted = any(report.verdict in CONVICTING or report.false_claim for _, report in checked)
         passed = bool(checked) and all(_is_pass(report) for _, report in checked)
@@ -239,7 +254,7 @@ class _Assistant:
             outcome = "contradicted"
         elif outcome == "unknown" and passed and not said["not_audited"]:
             outcome = "verified"
-        own = self._guard.query(purpose, MOST_OWN, mode="drop").results if purpose.strip() else ()
+        own = self._guards[0].query(purpose, MOST_OWN, mode="drop").results if purpose.strip() else ()
         return {
             "outcome": outcome,
             "ran": [_ran(chunk, report, fence) for chunk, report in checked if _was_compared(report)],
@@ -262,7 +277,7 @@ class _Assistant:
             raise ConfigError("path", got=repr(path[:LONGEST_SHOWN]), expected=expected) from None
         if not any(place.is_relative_to(root) for root in self._roots):
             raise ConfigError("path", got=repr(path[:LONGEST_SHOWN]), expected=expected)
-        return self._report(self._guard.audit([place], AuditOptions()), fence, whole=False)
+        return self._report(self._guards[0].audit([place], AuditOptions()), fence, whole=False)
 
     def _report(self, report: AuditReport, fence: Fence, *, whole: bool) -> dict[str, Any]:
         grave = report.failing(Severity.MEDIUM)
@@ -283,6 +298,12 @@ class _Assistant:
             "sandbox_level": report.sandbox_level,
             "warnings": [fence.around(line) for line in report.warnings],
         }
+
+
+def _parts(guard: CodeGuard, path: str, folder: str) -> tuple[Ranked, ...]:
+    """Return the parts of a file of one index whose names a search gives below a folder, "" for as they are."""
+    name = posixpath.relpath(path, folder) if folder and path else path
+    return Inventory(guard.workspace).chunks(name)
 
 
 def _result(item: Ranked, fence: Fence) -> dict[str, Any]:

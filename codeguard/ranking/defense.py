@@ -350,7 +350,18 @@ class DefenseManager:
             self._alone.renew(len(known))
         z_scores = standardise([_cost(item) for item in known])
         judged = [self._judge(item, z) for item, z in zip(known, z_scores, strict=True)]
-        judged = self._disputed(known, judged)
+        return self._ordered(self._disputed(known, judged))
+
+    def reconsidered(self, outcome: DefenseOutcome, found: Mapping[str, Evidence]) -> DefenseOutcome:
+        """Return the candidates in the order that they have with more evidence, by their ids."""
+        return self._ordered(
+            [
+                replace(item, evidence=(*item.evidence, found[item.id])) if item.id in found else item
+                for item in (*outcome.retained, *outcome.dropped)
+            ]
+        )
+
+    def _ordered(self, judged: Sequence[Ranked]) -> DefenseOutcome:
         retained, dropped, baseline = rank(
             judged,
             order=self.config.order,

@@ -29,6 +29,7 @@ UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.U
 COMPARED = frozenset({Verdict.PASS, Verdict.DIFFERS})
 LEAST_DIVERGENCE = 2.0
 UNANNOUNCED = "unannounced"
+OPINION = "behavior.opinion"
 
 
 class BehaviorSignal:
@@ -98,6 +99,22 @@ def disputed(chunk: Chunk, rival: Chunk, call: str, own: str, other: str) -> Evi
         confidence=rule.confidence,
         span=chunk.span,
         measurements={"disputed": place, "call": call, "own": own, "other": other},
+    )
+
+
+def contradicted(chunk: Chunk, call: str, expected: str, own: str, share: str, weight: float) -> Evidence:
+    """Return the evidence that a function contradicts the results on which the answers of the user's model agree."""
+    rule = _RULES["opinion"]
+    return Evidence(
+        signal=BehaviorSignal.name,
+        id=rule.id,
+        penalty=weight,
+        demotes=True,
+        reason=f"called with {call} it returns {own}, the configured model expects {expected}; it differs in {share}"
+        " calls",
+        severity=rule.severity,
+        confidence=rule.confidence,
+        span=chunk.span,
     )
 
 
