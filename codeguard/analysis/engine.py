@@ -194,8 +194,7 @@ class _Examination:
         found = self._own(AUDIT, foreign_cells)
         code = vars(self._reading).get("notebook")  # nothing if hostile JSON ended its reading
         if code is not None:
-            part = self._part(code.python)
-            part.reading.shared[IN_CELLS] = True
+            part = self._part(code.python, within=IN_CELLS)
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell.text:
                 self._part(code.shell)
@@ -211,17 +210,16 @@ class _Examination:
         try:
             with self._left.step():
                 for block in code_in_prose(text):
-                    part = self._part(block, place)
-                    part.reading.shared[IN_PROSE] = True
+                    self._part(block, place, IN_PROSE)
         except (Exception, DeadlineError) as error:  # hostile text
             return [_unfinished(AUDIT, self._reading, error)]
-        if sum(IN_PROSE in part.reading.shared for part in self._parts) == MOST:
+        if sum(part.reading.within == IN_PROSE for part in self._parts) == MOST:
             self._reading.unread.note(f"no more than {MOST} blocks of code were read as code")
         return []
 
-    def _part(self, piece: Embedded, place: Callable[[int], int] = int) -> _Part:
+    def _part(self, piece: Embedded, place: Callable[[int], int] = int, within: str = "") -> _Part:
         file = replace(self._reading.file, text=piece.text, language=piece.language, chunks=())
-        made = _Part(Reading(file), functools.partial(_through, place, piece.place))
+        made = _Part(Reading(file, within), functools.partial(_through, place, piece.place))
         self._parts.append(made)
         return made
 

@@ -10,7 +10,6 @@ from typing import Any
 from codeguard import models
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules.base import MISSING_LINES, FileSignal, Match, Rule, rules_of
-from codeguard.analysis.rules.secrets import hidden_in
 from codeguard.corpus import secrets
 from codeguard.models import DETECTOR_ERROR, Severity, text_digest
 from codeguard.syntax.unread import Failure
@@ -123,7 +122,7 @@ def observe_match(
         for line in range(first, min(last, first + FINGERPRINT_LINES) + 1 if listed else first)
     ]
     shown = lines[0] if lines else ""
-    held = secrets.overlapping(hidden_in(reading), starts[first - 1], starts[first - 1] + len(shown))
+    held = secrets.overlapping(reading.hidden, starts[first - 1], starts[first - 1] + len(shown))
     return Observation(
         signal,
         rule.id,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets
 from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
 from codeguard.models import SourceFile
 from codeguard.syntax.names import Names
@@ -25,15 +26,15 @@ LINE_END = lazy(r"\r\n|\r|\n")
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 PROSE = frozenset({"markdown", "rst", "text"})
-IN_PROSE = "prose"  # key in `shared` for code inside a text
-IN_CELLS = "cells"  # the same for the code of a notebook
+IN_PROSE, IN_CELLS = "prose", "cells"  # what code may be shown in: a text, a notebook
 
 
 class Reading:
-    """A file under analysis. Nothing in it is ever run, imported or compiled to bytecode."""
+    """A file under analysis, or code `within` one. Nothing in it is ever run, imported or compiled to bytecode."""
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, within: str = "") -> None:
         self.file = file
+        self.within = within
         self.shared: dict[str, object] = {}  # what one signal shares with others, by the signal's name
         self.unread = Unread()
 
@@ -131,6 +132,16 @@ class Reading:
         from codeguard.corpus.notebooks import notebook_code
 
         return notebook_code(self.text)
+
+    @cached_property
+    def secrets(self) -> tuple[FoundSecret, ...]:
+        """The secrets in the text."""
+        return tuple(find_secrets(self.text))
+
+    @cached_property
+    def hidden(self) -> tuple[FoundSecret, ...]:
+        """What must not be shown of the text: its secrets, or all values if the file is one by its name."""
+        return tuple(named_secrets(self.file.path, self.text)) or self.secrets
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

@@ -102,7 +102,7 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
         found = reading.unread.apart(look.__name__.strip("_"), look, places)
         for match in islice(found, _MOST):
             # Formulas and output stand in examples, too, and nobody runs those unread.
-            minor = match.rule == "lookalike-punctuation" and IN_PROSE in reading.shared
+            minor = match.rule == "lookalike-punctuation" and reading.within == IN_PROSE
             yield replace(match, severity=Severity.LOW) if minor else match
         more = next(found, None)
         if more is not None:

@@ -25,8 +25,7 @@ from codeguard.analysis.python.statements import (
     statements,
 )
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
-from codeguard.analysis.rules.secrets import masked_file
-from codeguard.corpus import syntax
+from codeguard.corpus import secrets, syntax
 from codeguard.corpus.patterns import lazy, stored
 from codeguard.models import Chunk, ChunkKind
 
@@ -80,7 +79,8 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
     if not trusted:
         return
     position = 0
-    for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
+    without = secrets.without_secrets(reading.file, reading.secrets)  # as an index stores trusted code
+    for chunk, masked in zip(reading.file.chunks, without.chunks, strict=True):
         if chunk.kind in FUNCTIONS:
             yield from reading.unread.apart(chunk.symbol, _matches, reading, masked, position, trusted)
         position += len(chunk.text)

@@ -22,15 +22,14 @@ from codeguard.analysis.rules.base import (
 from codeguard.corpus import secrets
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import FoundSecret
-from codeguard.models import Severity, SourceFile
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    found = secrets_of(reading)
     told: set[tuple[str, str]] = set()
-    for item in found:
+    for item in reading.secrets:
         value = (item.rule, reading.text[item.start : item.end])
         example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
         told.add(value)
@@ -92,28 +91,6 @@ def _is_published(reading: Reading, item: FoundSecret) -> bool:
 
 
 _MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
-
-
-def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:
-    """Return the secrets of a file's text; searched once."""
-    known = reading.shared.get("secrets")
-    if not isinstance(known, tuple):
-        known = reading.shared["secrets"] = tuple(secrets.find_secrets(reading.text))
-    return known
-
-
-def hidden_in(reading: Reading) -> tuple[FoundSecret, ...]:
-    """Return the secrets that must not be shown of a file, and all values if the file is one by its name."""
-    known = reading.shared.get("secrets by name")
-    if not isinstance(known, tuple):
-        known = tuple(secrets.named_secrets(reading.file.path, reading.text))
-        reading.shared["secrets by name"] = known
-    return known or secrets_of(reading)
-
-
-def masked_file(reading: Reading) -> SourceFile:
-    """Return the file with its secrets masked, as an index stores trusted code."""
-    return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
 SIGNAL = signal_of(__file__, "keys, tokens and passwords in files of any language", _inspect)

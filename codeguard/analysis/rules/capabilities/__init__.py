@@ -13,7 +13,7 @@ from typing import Any
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.bindings import is_main_guard
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE, PROSE, SCRIPTS
+from codeguard.analysis.reading import PROSE, SCRIPTS
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.analysis.rules.capabilities.shells import (
     pattern,
@@ -49,11 +49,9 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         if reading.language in SCRIPTS:
             yield from _without_comments(reading, script_places(reading.text))
     elif reading.tree is not None:
-        # An example or a notebook, which is not imported.
-        shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
         apart = reading.unread.apart
         for item in apart("what runs at import", _early, reading):
-            if not (shown and item.rule == "import-effect"):
+            if not (reading.within and item.rule == "import-effect"):  # nobody imports examples or notebooks
                 yield item
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
         yield from apart("the data flow", _flowing, reading)
