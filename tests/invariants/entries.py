@@ -146,6 +146,7 @@ ENTRIES = [
            leaves_out=dict.fromkeys(("unread", "failed"), NO_DETECTORS) | {"stale": GIVEN}),
     *_each("CodeGuard.index", group="Python", leaves_out=dict.fromkeys(PROMISES, "is `codeguard index`")),
     *_each("CodeGuard.open", "CodeGuard.settings", "CodeGuard.catalog", "CodeGuard.workspace", "CodeGuard.close",
+           "CodeGuard.folder", "DefenseManager.reconsidered",
            "BehaviorChecker.lacks_answers", "BehaviorChecker.probe_trusted", "BehaviorChecker.take_answers",
            "DefenseManager.known_only", "DefenseManager.lists",
            "DefenseManager.level", "DefenseManager.close",
