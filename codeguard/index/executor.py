@@ -19,8 +19,10 @@ AHEAD = 3  # batches in flight per worker
 
 
 @contextlib.contextmanager
-def open_executor(jobs: int = 1, *, fork: bool = False) -> Iterator[Processes]:
-    """Open `jobs` processes; with `fork` the first ones are forked from this one, if possible.
+def open_executor(
+    jobs: int = 1, *, fork: bool = False, load: Callable[[], object] = lambda: None
+) -> Iterator[Processes]:
+    """Open `jobs` processes; with `fork` the first ones are forked from this one after `load`, if possible.
 
     If the block ends early, the processes are ended as well. A single process is this process's shared
     worker, which stays for the next run unless interrupted: after an error, other users in this process may
@@ -34,7 +36,7 @@ def open_executor(jobs: int = 1, *, fork: bool = False) -> Iterator[Processes]:
             shared.abort()
             raise
         return
-    executor = Processes(jobs, fork=fork)
+    executor = Processes(jobs, fork=fork, load=load)
     try:
         yield executor
     except BaseException:
