@@ -54,6 +54,8 @@ CHECKS_A_TASK = 16  # at most
 FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of as many to start
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
+FEW = 16  # functions that are checked in the time that it takes to make a further worker ready
+KNOWN = 0.25  # what counts for a function whose runs in the sandbox are known
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
@@ -167,6 +169,9 @@ def _packed(runs: Mapping[str, Any]) -> str:
     )
 
 
+NOTHING_RAN = _packed({})
+
+
 def _unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
@@ -257,8 +262,10 @@ class Checks:
         It is None for a function that lacks the trusted functions' `answers`.
         """
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
+        work = sum(1.0 if self._runs_of(chunk) == NOTHING_RAN else KNOWN for (chunk, _), _ in asked)
+        few = int(work <= FEW)  # for one worker, in turn
         parts = ((part, self._asked(part, answers)) for part in self._parts(asked))
-        for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
+        for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared, few):
             if answer.ended and len(part) > 1:
                 for one in part:  # so that one cannot end the others
                     yield from self._round([one], shared, answers, budget)
@@ -314,7 +321,7 @@ class Checks:
     def _runs_of(self, chunk: Chunk) -> str:
         """Return what the last check of a function ran in the sandbox, packed; see `RunMemory`."""
         kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
-        return _packed({}) if kept is None else str(kept["runs"])
+        return NOTHING_RAN if kept is None else str(kept["runs"])
 
     def _asked(self, asked: Sequence[Asked], answers: Answered | None) -> dict[str, Any]:
         """Return the values for a worker."""

@@ -22,13 +22,11 @@ import numpy as np
 from codeguard.analysis.perplexity.ngram import WIDTH, Bits, NgramModel, character_bits, worst_window
 
 ORDER = 6
-TRAINED_CHARACTERS = 4 << 20  # characters of trusted code; a sample of files is enough
-# Code of that size has 600,000; embedded data such as base64 has one per character, at 400 bytes each.
-MOST_NGRAMS = 1_000_000
+TRAINED_CHARACTERS = 1 << 20  # characters of trusted code: at most as many n-grams, at 400 bytes each
 CAP = 8.0  # bits per byte without any knowledge
 QUANTILE = 0.99  # quantile of held-out pieces that counts as usual
 FOLDS = 5
-HELD_OUT = 4_000  # pieces scored at most
+HELD_OUT = 1_000  # pieces scored at most
 PIECE = 400  # minimum characters of a piece; the next blank line ends it
 
 
@@ -63,6 +61,22 @@ class Calibration:
             for name in ("window_usual", "random", "threshold")
         )
         return cls(int(value["pieces"]), usual, random, threshold)
+
+
+def sample_of(texts: Iterable[str]) -> list[str]:
+    """Return what a model learns of texts: the first by digest, each once, up to 1 Mi characters.
+
+    It does not depend on their order, and an edit of most files of a large tree does not change it.
+    """
+    by_digest = {hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for text in texts}
+    taken: list[str] = []
+    left = TRAINED_CHARACTERS
+    for _, text in sorted(by_digest.items()):
+        if left <= 0:
+            break
+        taken.append(text[:left])  # the last one is cut
+        left -= len(text)
+    return taken
 
 
 def split_pieces(text: str) -> list[str]:
@@ -171,19 +185,10 @@ class PerplexityModel:
         self.calibration = calibration
 
     @classmethod
-    def train(cls, files: Sequence[tuple[str, str]], order: int = ORDER) -> PerplexityModel:
-        """Learn from trusted files, given as pairs of name and text, and calibrate on held-out files.
-
-        The result does not depend on names or on the order of files: texts are sorted by digest,
-        and duplicates are used once, up to 4 Mi characters or about a million distinct n-grams.
-        """
-        by_digest = {
-            hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files
-        }
-        texts = [text for _, text in sorted(by_digest.items())]
-        sample = _first(texts, limit := TRAINED_CHARACTERS)
-        while len((ngrams := NgramModel.train(sample, order)).keys) > MOST_NGRAMS:
-            sample = _first(texts, limit := limit * MOST_NGRAMS // len(ngrams.keys))
+    def train(cls, texts: Iterable[str], order: int = ORDER) -> PerplexityModel:
+        """Learn from a sample of trusted files (see `sample_of`), and calibrate on held-out ones of them."""
+        sample = sample_of(texts)
+        ngrams = NgramModel.train(sample, order)
         pieces = [(group, piece) for group, text in enumerate(sample) for piece in split_pieces(text)]
         return cls(ngrams, calibrate(pieces, order))
 
@@ -237,12 +242,3 @@ class PerplexityModel:
         )
 
 
-def _first(texts: Sequence[str], limit: int) -> list[str]:
-    """Return the first texts with at most `limit` characters in total; the last one is cut."""
-    taken: list[str] = []
-    for text in texts:
-        if limit <= 0:
-            break
-        taken.append(text[:limit])
-        limit -= len(text)
-    return taken
