@@ -50,8 +50,7 @@ from codeguard.workers.tasks import (
     by_values,
 )
 
-CHECKS_A_TASK = 16  # at most
-FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of as many to start
+CHECKS_A_TASK = 12
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
 FEW = 16  # functions that are checked in the time that it takes to make a further worker ready
@@ -264,19 +263,16 @@ class Checks:
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
         work = sum(1.0 if self._runs_of(chunk) == NOTHING_RAN else KNOWN for (chunk, _), _ in asked)
         few = int(work <= FEW)  # for one worker, in turn
-        parts = ((part, self._asked(part, answers)) for part in self._parts(asked))
+        starts = range(0, len(asked), CHECKS_A_TASK)
+        parts = (
+            (part, self._asked(part, answers)) for part in (asked[at : at + CHECKS_A_TASK] for at in starts)
+        )
         for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared, few):
             if answer.ended and len(part) > 1:
                 for one in part:  # so that one cannot end the others
                     yield from self._round([one], shared, answers, budget)
             else:
                 yield from zip(part, self._reports(part, answer, budget), strict=True)
-
-    def _parts(self, asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
-        """Yield what a task is given, several for each worker where there is much to do."""
-        size = len(asked) // (SHARES_A_WORKER * workers_of(self._executor))
-        size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
-        return (asked[start : start + size] for start in range(0, len(asked), size))
 
     def _answers_of_trusted(self, shared: Shared, known: Answered) -> Answered:
         """Return the trusted functions' answers to the probes, which all workers share out among themselves.

@@ -206,7 +206,8 @@ class Indexer:
         _refuse_empty(found, discovery)
         plan.refuse_loss(names, trusted_names)
         self._workspace.refuse_embedding()
-        with open_executor(settings.jobs or os.cpu_count() or 1, fork=True, load=_load_tasks) as executor:
+        jobs = settings.jobs or os.cpu_count() or 1
+        with open_executor(jobs, fork=jobs > 1, load=_load_tasks) as executor:
             self._executor = executor
             earlier = self._workspace.suspects
             before, self._workspace.suspects = self._trusted(), None

@@ -240,5 +240,3 @@ class PerplexityModel:
             f"its most surprising 64 characters cost {bits:.1f} bits each; "
             f"99 % of held-out trusted code stays under {usual.window_usual:.1f}{random}"
         )
-
-
