@@ -20,7 +20,7 @@ from typing import Any
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
-from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
+from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
@@ -120,7 +120,7 @@ def _library(shared: Shared) -> SpecLibrary:
     own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
     files = [rebuilt(item) for item in value["trusted"] or ()]
     tests = [file for file in files if is_test(file.path)]
-    facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+    facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
     return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
 
 
@@ -157,9 +157,9 @@ def facts_task() -> Run:
     return by_values(lambda file: [_facts_of(rebuilt(file))])
 
 
-def _facts_of(file: SourceFile) -> list[Any]:
+def _facts_of(file: SourceFile) -> Any:
     facts = file_facts(file.path, read_module(file.text))
-    return replace(facts, shown=shown_in(file) if is_test(file.path) else None).to_values()
+    return to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None))
 
 
 def _packed(runs: Mapping[str, Any]) -> str:

@@ -13,9 +13,8 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -44,23 +43,6 @@ class Calibration:
     window_usual: float
     random: float
     threshold: float
-
-    def to_json(self) -> dict[str, float | int | None]:
-        """Return the figures as plain values, None for infinite."""
-        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Calibration:
-        """Rebuild a calibration from the result of `to_json`.
-
-        Raises:
-            KeyError, TypeError, ValueError: the value is not a calibration.
-        """
-        usual, random, threshold = (
-            math.inf if value[name] is None else float(value[name])
-            for name in ("window_usual", "random", "threshold")
-        )
-        return cls(int(value["pieces"]), usual, random, threshold)
 
 
 def sample_of(texts: Iterable[str]) -> list[str]:
@@ -136,10 +118,6 @@ def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
         costs_of = model.without(NgramModel.train(part, order)).bits(held_out)
         found = map(most_surprising_window, held_out, costs_of)
         windows += (window[0] for window in found if window is not None)
-    return _summarise(windows, model)
-
-
-def _summarise(windows: list[float], model: NgramModel) -> Calibration:
     if not windows:
         return Calibration(0, math.inf, math.inf, math.inf)
     usual = float(np.quantile(windows, QUANTILE, method="higher"))
@@ -176,13 +154,12 @@ class PerplexityScore:
     reason: str
 
 
+@dataclass(frozen=True)
 class PerplexityModel:
     """Scores texts by how much their characters differ from the trusted code."""
 
-    def __init__(self, ngrams: NgramModel, calibration: Calibration) -> None:
-        """Combine a trained model and its calibration; use `train` to make both."""
-        self.ngrams = ngrams
-        self.calibration = calibration
+    ngrams: NgramModel
+    calibration: Calibration
 
     @classmethod
     def train(cls, texts: Iterable[str], order: int = ORDER) -> PerplexityModel:
@@ -215,10 +192,10 @@ class PerplexityModel:
         keys, counts = self.ngrams.keys, self.ngrams.counts
         header = {
             "order": self.ngrams.order,
-            "calibration": self.calibration.to_json(),
+            "calibration": asdict(self.calibration),
             "grams": len(keys),
         }
-        described = json.dumps(header, sort_keys=True, allow_nan=False).encode()
+        described = json.dumps(header, sort_keys=True).encode()
         return b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
 
     @classmethod
@@ -229,7 +206,7 @@ class PerplexityModel:
         keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
         counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
         ngrams = NgramModel(int(header["order"]), keys, counts)
-        return cls(ngrams, Calibration.from_json(header["calibration"]))
+        return cls(ngrams, Calibration(**header["calibration"]))
 
     def _reason(self, bits: float) -> str:
         usual = self.calibration
