@@ -130,9 +130,8 @@ class Processes(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after the queued tasks, or after the running ones."""
         self.ending.set()
-        for worker in self._forked:
-            worker.end()
-        self._forked.clear()
+        while self._forked:
+            self._forked.pop().end()
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
                 while (item := self._tasks.get_nowait()) is not None:
@@ -570,10 +569,9 @@ class _Work:
         try:
             task = getattr(importlib.import_module(module), attribute)
             self._runs[name] = task(Shared(digest, data)) if digest else task()
-        except CodeguardError as error:
-            self._say(REFUSED, str(error).encode("utf-8", "replace"))
         except Exception as error:
-            what = f"a task cannot be made ready ({type(error).__name__}: {error})"
+            ours = isinstance(error, CodeguardError)
+            what = str(error) if ours else f"a task cannot be made ready ({type(error).__name__}: {error})"
             self._say(REFUSED, what.encode("utf-8", "replace"))
         else:
             gc.collect()
