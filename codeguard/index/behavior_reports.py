@@ -118,7 +118,8 @@ class BehaviorReports:
                 self.failed.append((subject[0], report))
             if report.level:
                 self.ran_at = min(self.ran_at or report.level, report.level)
-            if not self._lasting(report):
+            too_weak = report.verdict is Verdict.UNSUPPORTED and report.level < self._level
+            if report.verdict is Verdict.ERROR or too_weak:  # which may be temporary
                 continue
             place = self.own_key(*subject) if report.alone else near
             rows[place] = report.to_json()
@@ -126,12 +127,6 @@ class BehaviorReports:
                 rows[place] |= {"limits": self.budget.limits}
         if self._catalog is not None:
             self._catalog.put_analyses(rows)
-
-    def _lasting(self, report: CheckReport) -> bool:
-        """Return whether to cache a report: our own errors and too weak sandboxes may be temporary."""
-        if report.verdict is Verdict.ERROR:
-            return False
-        return report.verdict is not Verdict.UNSUPPORTED or report.level >= self._level
 
     def _of(self, chunk: Chunk, file: SourceFile) -> CheckReport | None:
         """Return the known report of a function; what its file imports is read only where the report depends on it."""

@@ -13,7 +13,7 @@ from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.executor import ONE, answered
-from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
+from codeguard.index.observation_tasks import MOST_STALE, ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, HARM, Progress, Suspect
 from codeguard.index.sandbox_budget import SandboxBudget, own_level
 from codeguard.index.siblings import siblings_digest
@@ -34,6 +34,8 @@ from codeguard.weights import is_harm
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
 BY_NAME = 512
+JUDGED = "judged/2:"
+OF_TEXTS = (JUDGED, "own:", "near:")  # kinds of results of which each edit makes new ones
 
 
 class VerdictCounts(NamedTuple):
@@ -89,7 +91,21 @@ class Judge:
         self.budget = reports.budget
         checked = reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
+        self._forget_stale()
         return checked
+
+    def _forget_stale(self) -> None:
+        """Drop results about earlier texts or beside other trusted code, where those are most of what is kept."""
+        kept = {key for kind in OF_TEXTS for key in self._catalog.analysis_keys(kind)}
+        if len(kept) <= MOST_STALE * self._catalog.count():
+            return
+        reports = self._workspace.reports(known_only=True, siblings=self._siblings)
+        for path, key in self._untrusted():
+            kept.discard(key)
+            for file in self._files([path]):
+                for chunk in file.chunks:
+                    kept -= {reports.own_key(chunk, file), reports.near_key(chunk, file)}
+        self._catalog.forget_analyses(kept)
 
     def _observed(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
         """Yield the workers' observations; a file counts as done once its answer has arrived."""
@@ -163,7 +179,7 @@ class Judge:
         for path, state in self._catalog.files().items():
             if manifest is None or not manifest.covers(path, state.sha256):
                 beside = self._imported.get(path, "")
-                yield path, "judged/2:" + parts_digest(self._version, path, state.sha256, beside)
+                yield path, JUDGED + parts_digest(self._version, path, state.sha256, beside)
 
     @cached_property
     def _imported(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
-from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts
+from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
@@ -58,10 +58,11 @@ from codeguard.workers.tasks import (
     by_values,
 )
 
-CHECKS_A_TASK = 16  # at most
-FEWEST_CHECKS = 8  # that are worth a worker of their own: it takes the time of as many to start
+CHECKS_A_TASK = 12
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
+FEW = 16  # functions that are checked in the time that it takes to make a further worker ready
+KNOWN = 0.25  # what counts for a function whose runs in the sandbox are known
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
@@ -127,7 +128,7 @@ def _library(shared: Shared) -> SpecLibrary:
     own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
     files = [rebuilt(item) for item in value["trusted"] or ()]
     tests = [file for file in files if is_test(file.path)]
-    facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+    facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
     return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
 
 
@@ -164,15 +165,18 @@ def facts_task() -> Run:
     return by_values(lambda file: [_facts_of(rebuilt(file))])
 
 
-def _facts_of(file: SourceFile) -> list[Any]:
+def _facts_of(file: SourceFile) -> Any:
     facts = file_facts(file.path, read_module(file.text))
-    return replace(facts, shown=shown_in(file) if is_test(file.path) else None).to_values()
+    return to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None))
 
 
 def _packed(runs: Mapping[str, Any]) -> str:
     return base64.b64encode(zlib.compress(json.dumps(runs, sort_keys=True).encode("ascii"), 1)).decode(
         "ascii"
     )
+
+
+NOTHING_RAN = _packed({})
 
 
 def _unpacked(text: str) -> Any:
@@ -265,19 +269,18 @@ class Checks:
         It is None for a function that lacks the trusted functions' `answers`.
         """
         bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
-        parts = ((part, self._asked(part, answers)) for part in self._parts(asked))
-        for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared):
+        work = sum(1.0 if self._runs_of(chunk) == NOTHING_RAN else KNOWN for (chunk, _), _ in asked)
+        few = int(work <= FEW)  # for one worker, in turn
+        starts = range(0, len(asked), CHECKS_A_TASK)
+        parts = (
+            (part, self._asked(part, answers)) for part in (asked[at : at + CHECKS_A_TASK] for at in starts)
+        )
+        for part, answer in answered(self._executor, check_task, parts, ONE, bounds, lambda: shared, few):
             if answer.ended and len(part) > 1:
                 for one in part:  # so that one cannot end the others
                     yield from self._round([one], shared, answers, budget)
             else:
                 yield from zip(part, self._reports(part, answer, budget), strict=True)
-
-    def _parts(self, asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
-        """Yield what a task is given, several for each worker where there is much to do."""
-        size = len(asked) // (SHARES_A_WORKER * workers_of(self._executor))
-        size = min(max(size, FEWEST_CHECKS), CHECKS_A_TASK)
-        return (asked[start : start + size] for start in range(0, len(asked), size))
 
     def _answers_of_trusted(self, shared: Shared, known: Answered) -> Answered:
         """Return the trusted functions' answers to the probes, which all workers share out among themselves.
@@ -322,7 +325,7 @@ class Checks:
     def _runs_of(self, chunk: Chunk) -> str:
         """Return what the last check of a function ran in the sandbox, packed; see `RunMemory`."""
         kept = None if self._catalog is None else self._catalog.analysis(_runs_key(chunk))
-        return _packed({}) if kept is None else str(kept["runs"])
+        return NOTHING_RAN if kept is None else str(kept["runs"])
 
     def _asked(self, asked: Sequence[Asked], answers: Answered | None) -> dict[str, Any]:
         """Return the values for a worker."""

@@ -19,8 +19,10 @@ AHEAD = 3  # batches in flight per worker
 
 
 @contextlib.contextmanager
-def open_executor(jobs: int = 1, *, fork: bool = False) -> Iterator[Processes]:
-    """Open `jobs` processes; with `fork` the first ones are forked from this one, if possible.
+def open_executor(
+    jobs: int = 1, *, fork: bool = False, load: Callable[[], object] = lambda: None
+) -> Iterator[Processes]:
+    """Open `jobs` processes; with `fork` the first ones are forked from this one after `load`, if possible.
 
     If the block ends early, the processes are ended as well. A single process is this process's shared
     worker, which stays for the next run unless interrupted: after an error, other users in this process may
@@ -34,7 +36,7 @@ def open_executor(jobs: int = 1, *, fork: bool = False) -> Iterator[Processes]:
             shared.abort()
             raise
         return
-    executor = Processes(jobs, fork=fork)
+    executor = Processes(jobs, fork=fork, load=load)
     try:
         yield executor
     except BaseException:
@@ -54,11 +56,13 @@ def spread(
     batches: Iterable[list[bytes]],
     shared: Shared | None = None,
     bounds: ItemBounds = ItemBounds(),  # noqa: B008 - it is frozen
+    most: int = 0,
 ) -> Iterator[TaskAnswer]:
     """Yield the answers of a task to the items of batches, in order; a lost worker's item goes to another.
 
     A batch is the unit of work of a worker; each of its items has its own limits, and one item cannot end the
-    others. At most a few batches per worker are read ahead, so memory stays bounded.
+    others. At most a few batches per worker are read ahead, so memory stays bounded; `most` of them, where that is not
+    0, so that one after another goes to the same worker.
 
     Raises:
         WorkerError: a task cannot be prepared, or no worker can be started.
@@ -72,7 +76,7 @@ def spread(
         except Exception as error:  # no process can be started, or all were ended
             raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
 
-    window = AHEAD * workers_of(executor)
+    window = most or AHEAD * workers_of(executor)
     flying: deque[Future[list[TaskAnswer]]] = deque()
     for batch in batches:
         flying.append(send(executor, task, batch, shared, bounds))
@@ -99,10 +103,11 @@ def answered(
     batch: BatchSize,
     bounds: ItemBounds,
     shared: Callable[[], Shared] | None = None,
+    most: int = 0,
 ) -> Iterator[tuple[T, TaskAnswer]]:
     """Yield items with a task's answers to their plain values, in order.
 
-    They are read ahead only as far as the workers need; `shared` is made if there is one.
+    They are read ahead only as far as the workers need; `shared` is made if there is one. `most`: see `spread`.
 
     Raises:
         WorkerError: see `spread`.
@@ -118,7 +123,7 @@ def answered(
     first = next(batches, None)
     if first is not None:
         given = None if shared is None else shared()
-        for answer in spread(executor, task, chain([first], batches), given, bounds):
+        for answer in spread(executor, task, chain([first], batches), given, bounds, most):
             yield sent.popleft(), answer
 
 

@@ -85,6 +85,14 @@ def found_first(
     return found
 
 
+def _load_tasks() -> None:
+    """Import what workers need, once for all of them."""
+    from codeguard.analysis.rules import load_file_signals
+    from codeguard.index import evidence_tasks  # noqa: F401
+
+    load_file_signals()
+
+
 def _check_specs(settings: Settings) -> None:
     """Raise the error of the user's own specs now: where they are needed, the index has changed already."""
     if settings.specs:
@@ -198,7 +206,8 @@ class Indexer:
         _refuse_empty(found, discovery)
         plan.refuse_loss(names, trusted_names)
         self._workspace.refuse_embedding()
-        with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
+        jobs = settings.jobs or os.cpu_count() or 1
+        with open_executor(jobs, fork=jobs > 1, load=_load_tasks) as executor:
             self._executor = executor
             earlier = self._workspace.suspects
             before, self._workspace.suspects = self._trusted(), None

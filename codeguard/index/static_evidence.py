@@ -170,18 +170,14 @@ class StaticEvidence:
         if not self._signals:
             return 0
         count = 0
-        for seen in (elsewhere or self._elsewhere)(self._requests(files)):
+        unknown = ((file, self._missing(self._kept(file))) for file in files)
+        requests = (ExaminationRequest(file, missing) for file, missing in unknown if missing)
+        for seen in (elsewhere or self._elsewhere)(requests):
             count += 1
             whole = (item for item in self._take(seen) if item.of_the_file and item.demotes)
             if (found := next(whole, None)) is not None and found.reason:
                 self.unfinished.append((seen.file.path, found.reason))
         return count
-
-    def _requests(self, files: Iterable[SourceFile]) -> Iterator[ExaminationRequest]:
-        for file in files:
-            missing = self._missing(self._kept(file))
-            if missing:
-                yield ExaminationRequest(file, missing)
 
     def _elsewhere(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
         if (material := self._material) is not None:

@@ -194,7 +194,11 @@ class TrustUpdate:
             SignedTree(tree.folder, tree.prefix, parts)
             for tree in workspace.signed_trees
             if not self._is_decided(tree)
-            and (parts := tuple(part for part in tree.parts if trusted_by_name(_name(part), self.known)))
+            and (
+                parts := tuple(
+                    part for part in tree.parts if trusted_by_name("" if part == "." else part, self.known)
+                )
+            )
         ]
         trees = [*kept, *self.trees]
         signed = [item.name for item in self.known if _in_trees(item.name or ".", trees)]
@@ -267,7 +271,3 @@ class TrustUpdate:
 def _in_trees(name: str, trees: Sequence[SignedTree]) -> bool:
     """Return whether a name is in the trusted part of a signed tree."""
     return any(is_trusted_part(tree, name) for tree in trees)
-
-
-def _name(part: str) -> str:
-    return "" if part == "." else part

@@ -327,22 +327,24 @@ class Workspace:
             self.catalog.set_meta(UNSIGNED, text_digest(statement))
 
     def train_perplexity(self) -> None:
-        """Train the character model on the trusted code, unless it was trained on exactly that."""
-        digest = self.trust_digest
-        if self.catalog.meta(TRAINED_ON) == digest and self.catalog.analysis(PERPLEXITY) is not None:
+        """Train the character model on a sample of the trusted code, unless it was trained on exactly that."""
+        digest, kept = self.trust_digest, self.catalog.analysis(PERPLEXITY)
+        if self.catalog.meta(TRAINED_ON) == digest and kept is not None:
             return
-        model = self._trained()
-        data = b"" if model is None else model.to_bytes()
+        from codeguard.analysis.perplexity import PerplexityModel, sample_of  # brings numpy
+
+        texts = self._texts()
+        key = parts_digest(*sample_of(texts))
         with self.catalog.changing():
-            self.catalog.put_analyses({PERPLEXITY: {"model": base64.b64encode(data).decode("ascii")}})
+            if kept is None or kept.get("sample") != key:
+                data = PerplexityModel.train(texts).to_bytes() if texts else b""
+                model = base64.b64encode(data).decode("ascii")
+                self.catalog.put_analyses({PERPLEXITY: {"model": model, "sample": key}})
             self.catalog.set_meta(TRAINED_ON, digest)
         self.forget_trust()
 
-    def _trained(self) -> PerplexityModel | None:
-        from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
-
-        texts = [(file.path, file.text) for file in self.trusted_files() if file.text.strip()]
-        return PerplexityModel.train(texts) if texts else None
+    def _texts(self) -> list[str]:
+        return [file.text for file in self.trusted_files() if file.text.strip()]
 
     @property
     def signed_trees(self) -> list[SignedTree]:
@@ -408,11 +410,11 @@ class Workspace:
     @cached_property
     def perplexity(self) -> PerplexityModel | None:
         """The character model of the trusted code, None if there is none yet."""
-        kept = self.catalog.analysis(PERPLEXITY)
-        if kept is None:
-            return self._trained()
         from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
 
+        kept = self.catalog.analysis(PERPLEXITY)
+        if kept is None:
+            return PerplexityModel.train(texts) if (texts := self._texts()) else None
         data = base64.b64decode(kept["model"])
         return PerplexityModel.from_bytes(data) if data else None
 

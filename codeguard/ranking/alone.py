@@ -70,7 +70,7 @@ class Alone:
         if checks:
             self.missing["behavior"] = checks
         perplexity = None
-        known = [(file.path, file.text) for file in files if file.text.strip()]
+        known = [file.text for file in files if file.text.strip()]
         if not known:
             self.missing["perplexity"] = "there is no trusted code to learn from"
         elif config.enable_perplexity:

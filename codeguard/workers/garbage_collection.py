@@ -6,7 +6,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-EVERY = 1_000_000  # characters of processed text, which leave some tens of megabytes
+EVERY = 3_000_000  # characters of processed text, which leave a hundred megabytes
 
 
 class Collector:

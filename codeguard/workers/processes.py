@@ -55,6 +55,7 @@ STARTS = 3
 IDLE_S = 30.0  # until an idle worker is ended
 PATIENCE_S = 2.0  # grace period for a worker to exit
 MAKING_READY_S = 3600.0
+STARTING_S = 0.5  # that a task waits before a further process is prepared for it: as long as that takes
 WALL_PER_CPU = 6.0  # used if the system does not report a process's processor time
 GROWN_BYTES = 600 << 20  # above its baseline, a worker is replaced
 SLACK_BYTES = 64 << 20  # allowance for garbage
@@ -79,12 +80,14 @@ class _Item(NamedTuple):
 class Processes(Executor):
     """Runs tasks in processes that are started on demand, and replaced when they are killed.
 
-    The processes are started fresh, a further one only if all others are busy. With `fork` the first ones are
-    forked from this process, quickly and cheaply, if it has a single thread.
+    The processes are started fresh, a further one only if all others are busy for as long as a start takes. With
+    `fork` the first ones are forked from this process at the first task, quickly and cheaply, if it has a single
+    thread then; `load` is called before, to import what all of them need.
     """
 
-    def __init__(self, count: int, *, fork: bool = False) -> None:
+    def __init__(self, count: int, *, fork: bool = False, load: Callable[[], object] = lambda: None) -> None:
         self.count = count
+        self._fork, self._load = fork, load
         self.owner = os.getpid()
         self._tasks: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._workers: set[_Worker] = set()
@@ -92,14 +95,17 @@ class Processes(Executor):
         self._guard = threading.Lock()
         self._idle = threading.Semaphore(0)  # threads without work
         self._threads: list[threading.Thread] = []
-        first = [_Worker.forked() for _ in range(count)] if fork and may_fork() else []
-        self._workers.update(first)
-        for worker in first:
-            self._add_thread(worker)
-            self._idle.release()
+        self._forked: list[_Worker] = []
+        self.ending = threading.Event()
 
-    def _add_thread(self, worker: _Worker | None = None) -> None:
-        thread = threading.Thread(target=_Slot(self, worker).serve, daemon=True)
+    def _add_thread(self) -> None:
+        if self._fork and not self._threads and may_fork():
+            self._load()
+            self._forked = [_Worker.forked() for _ in range(self.count)]
+            self._workers.update(self._forked)
+        worker = self._forked.pop() if self._forked else None
+        slot = _Slot(self, worker, STARTING_S if self._threads else 0.0)
+        thread = threading.Thread(target=slot.serve, daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -123,6 +129,9 @@ class Processes(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes after the queued tasks, or after the running ones."""
+        self.ending.set()
+        while self._forked:
+            self._forked.pop().end()
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
                 while (item := self._tasks.get_nowait()) is not None:
@@ -150,14 +159,16 @@ def _cancel(item: _Item) -> None:
 
 
 class _Slot:
-    """A thread's one worker at a time."""
+    """A thread's one worker at a time, which leaves the first tasks to others for some seconds."""
 
-    def __init__(self, pool: Processes, worker: _Worker | None) -> None:
+    def __init__(self, pool: Processes, worker: _Worker | None, patience_s: float) -> None:
         self._pool = pool
         self._worker = worker
+        self._patience_s = patience_s
 
     def serve(self) -> None:
         """Work until there is nothing left to do."""
+        self._pool.ending.wait(self._patience_s)
         try:
             while True:
                 try:
@@ -341,8 +352,10 @@ class _Worker:
         pid = os.fork()
         if pid == 0:
             try:
-                os.close(sink)
-                os.close(source)
+                # Whoever takes a worker over has none of this process's files and holds none of its locks.
+                first, last = sorted((far_source, far_sink))
+                for low, high in ((3, first), (first + 1, last), (last + 1, os.sysconf("SC_OPEN_MAX"))):
+                    os.closerange(low, high)
                 serve(far_source, far_sink, parent)
             finally:
                 os._exit(0)
@@ -556,10 +569,9 @@ class _Work:
         try:
             task = getattr(importlib.import_module(module), attribute)
             self._runs[name] = task(Shared(digest, data)) if digest else task()
-        except CodeguardError as error:
-            self._say(REFUSED, str(error).encode("utf-8", "replace"))
         except Exception as error:
-            what = f"a task cannot be made ready ({type(error).__name__}: {error})"
+            ours = isinstance(error, CodeguardError)
+            what = str(error) if ours else f"a task cannot be made ready ({type(error).__name__}: {error})"
             self._say(REFUSED, what.encode("utf-8", "replace"))
         else:
             gc.collect()

@@ -177,7 +177,7 @@ class Reader:
         self._engine = Engine(signals, context)
         library = SpecLibrary.load([]).with_trusted(trusted)
         self._checker = BehaviorChecker(library, ReadsOnly(), seed=SECRET)  # type: ignore[arg-type]
-        self._perplexity = PerplexityModel.train([(file.path, file.text) for file in trusted])
+        self._perplexity = PerplexityModel.train([file.text for file in trusted])
         self.read("first.py", b"import os\n\ndef f(a):\n    return a\n")  # what is loaded late is loaded now
         gc.collect()
         gc.freeze()

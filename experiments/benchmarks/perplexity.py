@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     model = PerplexityModel.train(
-        [item for name in options.trusted for item in python_files(options.wheels, name) if item[1].strip()]
+        [text for name in options.trusted for _, text in python_files(options.wheels, name) if text.strip()]
     )
     honest = [text for name in options.honest for text in functions(options.wheels, name)]
 

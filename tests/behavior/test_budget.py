@@ -32,6 +32,7 @@ OWN = '''def factorial(n):
 '''
 HONEST = 'import math\n\n\ndef factorial(n):\n    """Return n!."""\n    return math.prod(range(1, n + 1))\n'
 LOOPS = 'def factorial(n):\n    """Return n!."""\n    while True:\n        pass\n'
+WHOLE_ONLY = 'def factorial(n):\n    """Return n!."""\n    while n:\n        n = abs(n) - 1\n'
 WAITS = (
     "import threading\n\n\n"
     'def factorial(n):\n    """Return n!."""\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\n'
@@ -207,6 +208,13 @@ def test_a_looping_function_is_run_twice_and_no_more(corpus: Path) -> None:
     report = json.loads(done.stdout)
     assert report["functions"][0]["verdict"] == "timeout"
     assert report["budget"]["spent_s"] < 2.5  # a child has one second
+
+
+def test_what_no_fraction_ends_is_run_on_few_of_them(tmp_path: Path) -> None:
+    """Of the three runs that a function's endless calls are given, each would end after a second."""
+    (tmp_path / "counts.py").write_text(WHOLE_ONLY)
+    done = codeguard("check", "counts.py", "--format", "json", cwd=tmp_path)
+    assert json.loads(done.stdout)["budget"]["spent_s"] < 2.5
 
 
 def test_the_old_key_of_the_configuration_names_the_new_one(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in, test_examples
-from codeguard.behavior.specs.facts import FileFacts, file_facts
+from codeguard.behavior.specs.facts import FileFacts, file_facts, reader_of, to_values
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.corpus.chunking import chunk_file
 
@@ -54,7 +54,7 @@ def test_what_tests_show_is_the_same_read_back() -> None:
 def test_facts_are_the_same_read_back() -> None:
     facts = file_facts(FILE.path, read_module(FILE.text))
     assert [item.qualified_name for item in facts.functions] == ["Stack.top", "Stack.top", "clamp", "double"]
-    assert FileFacts.from_values(json.loads(json.dumps(facts.to_values()))) == facts
+    assert reader_of(FileFacts)(json.loads(json.dumps(to_values(facts)))) == facts
 
 
 def test_a_library_of_known_facts_is_the_one_that_derives_them() -> None:

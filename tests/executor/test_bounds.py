@@ -125,6 +125,17 @@ def where() -> Run:
     return run
 
 
+def opened() -> Run:
+    """Answer what is open."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        for place in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                yield bytes(place.readlink())
+
+    return run
+
+
 def keep() -> Run:
     """Answer how often all garbage was collected; the item "keep" takes memory that stays taken."""
     kept: list[bytearray] = []
@@ -234,15 +245,16 @@ def test_workers_begin_where_the_user_may_not_have_all_memory() -> None:
 
 ALONE = """
 import sys; sys.path.insert(0, sys.argv[1])
-from test_bounds import act, where
+from test_bounds import act, opened, where
 from codeguard.workers.processes import Processes, may_fork
 from codeguard.index.executor import spread
 from codeguard.workers.tasks import ItemBounds
 import os
 assert may_fork()
-with Processes(2, fork=True) as pool:
-    assert not may_fork()
+os.open(sys.argv[1], os.O_RDONLY)
+with Processes(2, fork=True, load=lambda: print("loaded")) as pool:
     names = [b"a", b"loop in C", b"leave", b"b"]
+    print(sys.argv[1].encode() in next(spread(pool, opened, [[b""]])).parts)
     found = list(spread(pool, act, [[name] for name in names], None, ItemBounds(0.5)))
     print([answer.ended for answer in found])
     print({line.split()[1] == str(os.getpid()).encode() for line in (a.last for a in spread(pool, where, [[b""]] * 8))})
@@ -260,7 +272,9 @@ def test_a_process_with_one_thread_is_forked_and_what_it_loses_is_replaced() -> 
         check=False,
         timeout=120,
     )
-    assert done.stdout.splitlines() == ["['', 'cpu', 'died', '']", "{True}", "True"], done.stderr
+    assert done.stdout.splitlines() == ["loaded", "False", "['', 'cpu', 'died', '']", "{True}", "True"], (
+        done.stderr
+    )
 
 
 ORPHAN = """

@@ -35,6 +35,13 @@ def where() -> Run:
     return run
 
 
+def who() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield str(os.getpid()).encode()
+
+    return run
+
+
 @pytest.mark.parametrize("fork", [False, True])
 def test_no_worker_is_in_the_folder_where_the_command_started(fork: bool) -> None:
     with Processes(1, fork=fork) as pool:
@@ -103,6 +110,13 @@ def test_answers_come_in_order(jobs: int, most: int) -> None:
     with open_executor(jobs) as executor:
         answers = spread(executor, shout, batched(payloads, most, 1 << 20))
         assert [answer.last for answer in answers] == [item.upper() for item in payloads]
+
+
+def test_a_further_process_is_made_ready_only_for_what_waits_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeguard.workers.processes.STARTING_S", 300.0)
+    with open_executor(2) as executor:
+        answers = list(spread(executor, who, [[b""]] * 8))
+    assert len({answer.last for answer in answers}) == 1
 
 
 def test_a_failing_item_is_told_and_what_it_had_is_kept() -> None:

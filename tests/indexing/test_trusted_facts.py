@@ -12,6 +12,7 @@ from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import observation_tasks
 from codeguard.index.catalog import Catalog
+from codeguard.index.evidence import OF_TEXTS
 from codeguard.index.evidence_tasks import FACTS, Checks, facts_key, trusted_facts
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
@@ -82,3 +83,13 @@ def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) 
         guard.index([tmp_path])
         for kind in (FACTS, "sketches:"):
             assert len(guard.catalog.analysis_keys(kind)) == 2
+
+
+def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_kept(tmp_path: Path) -> None:
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+    with CodeGuard.open(settings=settings) as guard:
+        for edit in range(8):
+            (tmp_path / "theirs.py").write_text(f"{TEXT}\n\nEDIT = {edit}\n")
+            guard.index([tmp_path / "theirs.py"])
+            kept = [key for kind in OF_TEXTS for key in guard.catalog.analysis_keys(kind)]
+            assert 2 <= len(kept) <= observation_tasks.MOST_STALE * guard.catalog.count() + 2

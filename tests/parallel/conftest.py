@@ -27,3 +27,5 @@ def _everything_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeguard.index.file_tasks.BATCH", BatchSize(256, 100))
     monkeypatch.setattr("codeguard.index.observation_tasks.BATCH", BatchSize(2))
     monkeypatch.setattr("codeguard.index.evidence_tasks.CHECKS_A_TASK", 2)
+    monkeypatch.setattr("codeguard.index.evidence_tasks.FEW", 0)
+    monkeypatch.setattr("codeguard.workers.processes.STARTING_S", 0.0)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.analysis.perplexity import PerplexityModel
+from codeguard.analysis.perplexity import PerplexityModel, sample_of
 from codeguard.analysis.perplexity import model as trained
 
-TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
+TRUSTED = [inspect.getsource(module) for module in (inspect, random, textwrap)]
 PAYLOAD = b"import socket\nsocket.create_connection(('127.0.0.1', 9)).send(b'marker-41')\n" * 2
 CLEAN = '''
 def running_total(amounts, start=0.0):
@@ -64,10 +64,8 @@ def test_plain_code_in_any_language_is_no_outlier(model: PerplexityModel, text: 
     assert not model.score(text).outlier
 
 
-def test_names_and_order_of_the_trusted_files_play_no_part(model: PerplexityModel) -> None:
-    other = PerplexityModel.train(
-        [(f"{index}.py", text) for index, (_, text) in enumerate(reversed(TRUSTED))]
-    )
+def test_the_order_of_the_trusted_files_plays_no_part(model: PerplexityModel) -> None:
+    other = PerplexityModel.train(reversed(TRUSTED))
     assert other.calibration == model.calibration
     assert other.score(CLEAN) == model.score(CLEAN)
 
@@ -76,13 +74,13 @@ def test_names_and_order_of_the_trusted_files_play_no_part(model: PerplexityMode
     ("files", "judges"),
     [
         ([], False),
-        ([("a.py", "x = 1\n")], False),
+        (["x = 1\n"], False),
         (TRUSTED[:1], True),
         (TRUSTED[:2], True),
     ],
     ids=["no file", "too short", "one file", "two files"],
 )
-def test_few_trusted_files(files: list[tuple[str, str]], judges: bool) -> None:
+def test_few_trusted_files(files: list[str], judges: bool) -> None:
     few = PerplexityModel.train(files)
     noise = few.score(f'run("{ENCODERS["base64"](PAYLOAD)}")')
     assert noise.outlier == judges
@@ -90,13 +88,14 @@ def test_few_trusted_files(files: list[tuple[str, str]], judges: bool) -> None:
     assert ("too little trusted text" in noise.reason) != judges
 
 
-def test_trusted_data_of_ever_new_characters_is_a_smaller_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained, "MOST_NGRAMS", 20_000)
-    chance = random.Random(1)
-    data = [(str(n), base64.b64encode(chance.randbytes(30_000)).decode()) for n in range(4)]
-    learned = PerplexityModel.train(data)
-    assert 10_000 < len(learned.ngrams.keys) <= 20_000
-    assert PerplexityModel.train(data[::-1]).ngrams.keys.tolist() == learned.ngrams.keys.tolist()
+def test_a_sample_has_a_limit_and_most_edits_leave_it_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "TRAINED_CHARACTERS", 20_000)
+    texts = [f"# {n}\n{base64.b64encode(random.Random(n).randbytes(3_000)).decode()}\n" for n in range(40)]
+    sample = sample_of(texts)
+    assert sum(map(len, sample)) == 20_000
+    assert sample_of(texts[::-1]) == sample
+    edited = [sample_of([*texts[:n], f"{texts[n]}# edited\n", *texts[n + 1 :]]) for n in range(40)]
+    assert edited.count(sample) > 20
 
 
 def test_a_stored_model_scores_the_same(model: PerplexityModel) -> None:

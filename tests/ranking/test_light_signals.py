@@ -51,9 +51,7 @@ def test_distance_costs_by_deviations_above_one_and_no_more_than_three(
 
 @pytest.fixture(scope="module")
 def model() -> PerplexityModel:
-    return PerplexityModel.train(
-        [(item.__name__, inspect.getsource(item)) for item in (inspect, random, textwrap)]
-    )
+    return PerplexityModel.train(map(inspect.getsource, (inspect, random, textwrap)))
 
 
 @pytest.mark.parametrize(

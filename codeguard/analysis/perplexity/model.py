@@ -15,20 +15,17 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from codeguard.analysis.perplexity.ngram import WIDTH, Bits, NgramModel, character_bits, worst_window
 
 ORDER = 6
-TRAINED_CHARACTERS = 4 << 20  # characters of trusted code; a sample of files is enough
-# Code of that size has 600,000; embedded data such as base64 has one per character, at 400 bytes each.
-MOST_NGRAMS = 1_000_000
+TRAINED_CHARACTERS = 1 << 20  # characters of trusted code: at most as many n-grams, at 400 bytes each
 CAP = 8.0  # bits per byte without any knowledge
 QUANTILE = 0.99  # quantile of held-out pieces that counts as usual
 FOLDS = 5
-HELD_OUT = 4_000  # pieces scored at most
+HELD_OUT = 1_000  # pieces scored at most
 PIECE = 400  # minimum characters of a piece; the next blank line ends it
 
 
@@ -46,6 +43,22 @@ class Calibration:
     window_usual: float
     random: float
     threshold: float
+
+
+def sample_of(texts: Iterable[str]) -> list[str]:
+    """Return what a model learns of texts: the first by digest, each once, up to 1 Mi characters.
+
+    It does not depend on their order, and an edit of most files of a large tree does not change it.
+    """
+    by_digest = {hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for text in texts}
+    taken: list[str] = []
+    left = TRAINED_CHARACTERS
+    for _, text in sorted(by_digest.items()):
+        if left <= 0:
+            break
+        taken.append(text[:left])  # the last one is cut
+        left -= len(text)
+    return taken
 
 
 def split_pieces(text: str) -> list[str]:
@@ -105,10 +118,6 @@ def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
         costs_of = model.without(NgramModel.train(part, order)).bits(held_out)
         found = map(most_surprising_window, held_out, costs_of)
         windows += (window[0] for window in found if window is not None)
-    return _summarise(windows, model)
-
-
-def _summarise(windows: list[float], model: NgramModel) -> Calibration:
     if not windows:
         return Calibration(0, math.inf, math.inf, math.inf)
     usual = float(np.quantile(windows, QUANTILE, method="higher"))
@@ -145,28 +154,18 @@ class PerplexityScore:
     reason: str
 
 
+@dataclass(frozen=True)
 class PerplexityModel:
     """Scores texts by how much their characters differ from the trusted code."""
 
-    def __init__(self, ngrams: NgramModel, calibration: Calibration) -> None:
-        """Combine a trained model and its calibration; use `train` to make both."""
-        self.ngrams = ngrams
-        self.calibration = calibration
+    ngrams: NgramModel
+    calibration: Calibration
 
     @classmethod
-    def train(cls, files: Sequence[tuple[str, str]], order: int = ORDER) -> PerplexityModel:
-        """Learn from trusted files, given as pairs of name and text, and calibrate on held-out files.
-
-        The result does not depend on names or on the order of files: texts are sorted by digest,
-        and duplicates are used once, up to 4 Mi characters or about a million distinct n-grams.
-        """
-        by_digest = {
-            hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files
-        }
-        texts = [text for _, text in sorted(by_digest.items())]
-        sample = _first(texts, limit := TRAINED_CHARACTERS)
-        while len((ngrams := NgramModel.train(sample, order)).keys) > MOST_NGRAMS:
-            sample = _first(texts, limit := limit * MOST_NGRAMS // len(ngrams.keys))
+    def train(cls, texts: Iterable[str], order: int = ORDER) -> PerplexityModel:
+        """Learn from a sample of trusted files (see `sample_of`), and calibrate on held-out ones of them."""
+        sample = sample_of(texts)
+        ngrams = NgramModel.train(sample, order)
         pieces = [(group, piece) for group, text in enumerate(sample) for piece in split_pieces(text)]
         return cls(ngrams, calibrate(pieces, order))
 
@@ -191,10 +190,12 @@ class PerplexityModel:
     def to_bytes(self) -> bytes:
         """Return model and calibration in the form that `from_bytes` reads."""
         keys, counts = self.ngrams.keys, self.ngrams.counts
-        figures = asdict(self.calibration).items()
-        calibration = {name: value if math.isfinite(value) else None for name, value in figures}
-        header = {"order": self.ngrams.order, "calibration": calibration, "grams": len(keys)}
-        described = json.dumps(header, sort_keys=True, allow_nan=False).encode()
+        header = {
+            "order": self.ngrams.order,
+            "calibration": asdict(self.calibration),
+            "grams": len(keys),
+        }
+        described = json.dumps(header, sort_keys=True).encode()
         return b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
 
     @classmethod
@@ -205,11 +206,7 @@ class PerplexityModel:
         keys = np.frombuffer(raw, dtype="<u8", count=count, offset=end + 1).astype(np.uint64)
         counts = np.frombuffer(raw, dtype="<i8", count=count, offset=end + 1 + 8 * count).astype(np.int64)
         ngrams = NgramModel(int(header["order"]), keys, counts)
-        figures: dict[str, Any] = header["calibration"]
-        known: dict[str, Any] = {
-            name: math.inf if value is None else value for name, value in figures.items()
-        }
-        return cls(ngrams, Calibration(**known))
+        return cls(ngrams, Calibration(**header["calibration"]))
 
     def _reason(self, bits: float) -> str:
         usual = self.calibration
@@ -220,14 +217,3 @@ class PerplexityModel:
             f"its most surprising 64 characters cost {bits:.1f} bits each; "
             f"99 % of held-out trusted code stays under {usual.window_usual:.1f}{random}"
         )
-
-
-def _first(texts: Sequence[str], limit: int) -> list[str]:
-    """Return the first texts with at most `limit` characters in total; the last one is cut."""
-    taken: list[str] = []
-    for text in texts:
-        if limit <= 0:
-            break
-        taken.append(text[:limit])
-        limit -= len(text)
-    return taken

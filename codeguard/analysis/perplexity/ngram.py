@@ -61,8 +61,6 @@ class NgramModel:
 
         N-grams do not span two texts.
         """
-        if not 1 <= order <= MAX_ORDER:
-            raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
         keys = np.empty(0, dtype=np.uint64)
         counts = np.empty(0, dtype=np.int64)
         for block in _blocks(_encode(text) for text in texts):

@@ -7,6 +7,7 @@ own. Their parts are put on separate lines in parentheses; nothing else changes.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.behavior.source.definitions import Function, by_node, parse_or_none, unparse
@@ -14,11 +15,12 @@ from codeguard.corpus.syntax import walk
 from codeguard.syntax.names import dotted_name
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
+_BRANCHING = re.compile(r"\b(?:and|or|if)\b")  # a word that every conditional expression has
 
 
 def separate_branches(source: str) -> str:
     """Return the source with the parts of conditional expressions on separate lines."""
-    tree = parse_or_none(source)
+    tree = parse_or_none(source) if _BRANCHING.search(source) else None
     if tree is None:
         return source
     insertions = sorted(_insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1]))

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -48,43 +48,32 @@ class FileFacts:
     packages: frozenset[str] = frozenset()
     shown: Any = None  # see `codeguard.behavior.specs.assertions.shown_in`
 
-    def to_values(self) -> list[Any]:
-        """Return plain values, the same for the same facts."""
-        values: list[Any] = _to_plain(self)
-        return values
 
-    @classmethod
-    def from_values(cls, values: Sequence[Any]) -> FileFacts:
-        """Inverse of `to_values`."""
-        kind: Any = cls
-        facts: FileFacts = _reader_of(kind)(values)
-        return facts
-
-
-def _to_plain(value: Any) -> Any:
+def to_values(value: Any) -> Any:
+    """Return facts as plain values, the same for the same facts."""
     if is_dataclass(value):
-        return [_to_plain(getattr(value, item.name)) for item in fields(value)]
+        return [to_values(getattr(value, item.name)) for item in fields(value)]
     if isinstance(value, Counter):
         return sorted(value.items())
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):
         is_text = not value or isinstance(value[0], str)
-        return BETWEEN.join(value) if is_text else [_to_plain(item) for item in value]
+        return BETWEEN.join(value) if is_text else [to_values(item) for item in value]
     return value
 
 
 @functools.cache
-def _reader_of(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes values of a type of their plain form."""
+def reader_of(kind: Any) -> Callable[[Any], Any]:
+    """Return what makes facts of a type of `to_values`."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        readers = [_reader_of(hints[item.name]) for item in fields(kind)]
+        readers = [reader_of(hints[item.name]) for item in fields(kind)]
         return lambda values: kind(*(read(item) for read, item in zip(readers, values, strict=True)))
     if get_origin(kind) is tuple:
         if get_args(kind)[0] is str:
             return lambda text: tuple(map(sys.intern, text.split(BETWEEN))) if text else ()
-        read_item = _reader_of(get_args(kind)[0])
+        read_item = reader_of(get_args(kind)[0])
         return lambda values: tuple(map(read_item, values))
     if get_origin(kind) is Counter:
         return lambda values: Counter(dict(values))

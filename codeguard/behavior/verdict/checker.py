@@ -56,7 +56,7 @@ from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Sandbox
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.model import JobResult, Level
+from codeguard.sandbox.model import JobResult, Level, Tier
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
@@ -450,7 +450,10 @@ class BehaviorChecker:
         key = parts_digest(self.runs_basis, made.source, made.target, around, view)
         if fingerprint_from(by_source.get(key), index) is not None:
             return by_source[key]
-        runner = CallRunner(made, self._sandbox.level, self._budget)
+        # The policy is for code that nobody vouches for, and takes longer to compile under than most take to run.
+        level = self._sandbox.level
+        tier = Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
+        runner = CallRunner(made, level, self._budget, tier)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)

@@ -517,9 +517,11 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
 
 
 def _traits(call: Call) -> set[tuple[int, str]]:
-    """Return what an endless loop may depend on: the arguments by place, and which of them are negative."""
-    texts = [*enumerate(map(repr, call.args or ()))]
-    return {*texts, *((place, "-") for place, text in texts if text.startswith("-"))}
+    """Return what an endless loop may depend on: the arguments by place, and which are negative or no whole number."""
+    given = [*enumerate(call.args or ())]
+    texts = [(place, repr(value)) for place, value in given]
+    fractions = ((place, ".") for place, value in given if isinstance(value, float) and value % 1)
+    return {*texts, *fractions, *((place, "-") for place, text in texts if text.startswith("-"))}
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:
