@@ -74,7 +74,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         return
     hinted = [_hinted(parameter) for parameter in required]
     if all(hinted):
-        yield _rows([values for values in hinted if values])
+        yield rows_of_pools([values for values in hinted if values])
         return
     literals = described_values(definition.docstring)
     literals = sorted(literals, key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
@@ -86,7 +86,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         known = [values or path for values, path in zip(hinted, paths, strict=True)]
         pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
-            yield _rows(list(kinds))
+            yield rows_of_pools(list(kinds))
 
 
 def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -113,7 +113,7 @@ def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
     return found
 
 
-def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
+def rows_of_pools(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     """Combine the values of several parameters, first in parallel, then crosswise."""
     longest = max(len(pool) for pool in pools)
     rows = [

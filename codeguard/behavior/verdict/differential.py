@@ -126,7 +126,7 @@ class CandidateSession:
         """Return whether the candidate's class can be made as the call does, and the arguments bind."""
         runnable = self.candidate.runnable
         made = runnable.target.partition(".")[0]
-        if made in call.target and not makes_an_instance(runnable.target, runnable.source):
+        if f"{made}()" in call.target and not makes_an_instance(runnable.target, runnable.source):
             return False
         accepts = self.candidate.features.accepts
         if call.args is None:
