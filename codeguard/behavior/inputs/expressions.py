@@ -8,20 +8,33 @@ with arguments that follow from the constructor in the same way.
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import importlib
 import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior.inputs.discovery import KINDS, MAPPINGS, SEQUENCES, rows_of_pools
-from codeguard.behavior.inputs.options import CALLABLES, Filled, compared_values, is_called, options_of
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module, Parameter, unparse
+from codeguard.behavior.inputs.discovery import KINDS, MAPPINGS, SEQUENCES, described_values, rows_of_pools
+from codeguard.behavior.inputs.options import (
+    CALLABLES,
+    Filled,
+    OptionalParameter,
+    compared_values,
+    is_called,
+    options_of,
+)
+from codeguard.behavior.source.definitions import (
+    PARSE_ERRORS,
+    Definition,
+    Function,
+    Module,
+    Parameter,
+    parse_or_none,
+    unparse,
+)
 from codeguard.behavior.specs.calls import plain_call
 from codeguard.behavior.specs.docstrings import call_at
 from codeguard.behavior.specs.examples import Example
@@ -31,7 +44,8 @@ from codeguard.syntax.names import dotted_name
 MOST_CALLS = 24
 MOST_OBJECTS = 6  # of one class
 MOST_DEPTH = 2  # of objects that are arguments of constructors, and of names that stand for annotations
-MOST_TEXT = 200  # characters of one value
+MOST_SHOWN = 4  # texts of a description
+MOST_READ, MOST_TEXT = 20, 200  # calls of a class in its file, and characters of one
 MOST_NODES = 4_000  # of one function that are read
 FITTING = 2  # types that have all attributes
 ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
@@ -49,7 +63,9 @@ def _tables() -> Mapping[str, Mapping[str, Any]]:
 def _types() -> Mapping[str, type]:
     """Return the types of the table by their names, in its order."""
     split = ((name, name.rpartition(".")) for name in _tables()["types"])
-    found = {name: getattr(importlib.import_module(parts[0] or "builtins"), parts[2]) for name, parts in split}
+    found = {
+        name: getattr(importlib.import_module(parts[0] or "builtins"), parts[2]) for name, parts in split
+    }
     return {name: kind for name, kind in found.items() if isinstance(kind, type)}
 
 
@@ -72,29 +88,33 @@ def _mixed(pools: Iterable[Sequence[str]]) -> list[str]:
 
 
 def written_guesses(definition: Definition, module: Module) -> list[Filled]:
-    """Return calls as expressions, those that set optional parameters last; empty for what no caller can reach."""
-    writer, owner = _Writer(module), definition.owner
-    bound = owner is not None and definition.binding == "instance"
-    objects = writer.objects(owner.name) if owner is not None and bound else [owner.name if owner else ""]
-    if not objects or len(list(itertools.islice(ast.walk(definition.node), MOST_NODES))) == MOST_NODES:
-        return []
-    callee = definition.qualified_name
+    """Return calls as expressions, each with the optional parameters that it sets, those that set none first."""
+    owner, name = definition.owner, definition.name
+    writer: _Writer = module.remembered.setdefault(("written values", 0), _Writer(module))
+    objects = [owner.name if owner is not None else ""]
+    if owner is not None and definition.binding == "instance":
+        objects = writer.objects(owner.name)
     rows = writer.rows(definition)
+    if (
+        not objects
+        or not rows
+        or len([*itertools.islice(ast.walk(definition.node), MOST_NODES)]) == MOST_NODES
+    ):
+        return []
+    pairs = [(objects[at % len(objects)], rows[at % len(rows)]) for at in range(max(len(rows), len(objects)))]
+    calls: list[tuple[str, str, tuple[OptionalParameter, ...]]] = [(*pair, ()) for pair in pairs]
+    for option in options_of(definition):
+        texts = (f"{option.parameter.name}={value}" for value in option.values[:FITTING])
+        calls += [(objects[0], f"{rows[0]}, {text}" if rows[0] else text, (option,)) for text in texts]
     ends = {dotted_name(item).rpartition(".")[2] for item in definition.node.decorator_list}
-    calls = [""] if bound and any("property" in end for end in ends) else [f"({row})" for row in rows]
-    written: list[Filled] = []
-
-    def write(made: str, call: str, *options: Any) -> None:
-        text = f"{made}.{definition.name}{call}" if made else f"{definition.name}{call}"
-        setup = "".join(f"import {name}\n" for name in sorted({*_MODULE.findall(text)} & _modules()))
-        written.append((Example(None, {}, None, "", expression=text, setup=setup, callee=callee), options))
-
-    for place in range(max(len(calls), len(objects))):
-        write(objects[place % len(objects)], calls[place % len(calls)])
-    for option in options_of(definition) if calls != [""] and rows else ():
-        for value in option.values[:FITTING]:
-            write(objects[0], f"({', '.join(filter(None, (rows[0], f'{option.parameter.name}={value}')))})", option)
-    return written[:MOST_CALLS]
+    is_read = any(end.endswith("property") for end in ends)
+    found: list[Filled] = []
+    for made, row, options in calls[:MOST_CALLS]:
+        text = f"{made}{'.' if made else ''}{name}{'' if is_read else f'({row})'}"
+        setup = "".join(f"import {item}\n" for item in sorted(_modules().intersection(_MODULE.findall(text))))
+        example = Example(None, expression=text, setup=setup, callee=definition.qualified_name)
+        found.append((example, options))
+    return found
 
 
 @functools.cache
@@ -106,8 +126,10 @@ class _Writer:
     """Writes the values that parameters in one module may have."""
 
     def __init__(self, module: Module) -> None:
-        self._module = module
+        self._text = module.text
         self._classes = {item.name: item for item in module.statements if isinstance(item, ast.ClassDef)}
+        assigned = [item for item in module.statements if isinstance(item, ast.Assign)]
+        self._bound = {dotted_name(item.targets[0]): item.value for item in assigned}
         self._made: dict[str, list[str]] = {}
 
     def rows(self, definition: Definition, depth: int = 0) -> list[str]:
@@ -117,102 +139,108 @@ class _Writer:
         if not all(pools):
             return []
         names = [f"{item.name}=" if item.kind == "keyword" else "" for item in needed]
-        made = rows_of_pools(pools) if pools else [((), {})]
-        return [", ".join(f"{name}{value}" for name, value in zip(names, row, strict=True)) for row, _ in made]
+        rows = [row for row, _ in rows_of_pools(pools)] if pools else [()]
+        return [", ".join(f"{name}{value}" for name, value in zip(names, row, strict=True)) for row in rows]
 
     def objects(self, name: str, depth: int = 0) -> list[str]:
         """Return expressions that make objects of a class of the module, those that the file shows first."""
-        if depth > MOST_DEPTH or name not in self._classes:
+        node = self._classes.get(name)
+        if depth > MOST_DEPTH or node is None:
             return []
         if name not in self._made:
             self._made[name] = []  # of a class that needs an object of itself
-            node = self._classes[name]
-            made = [*self._shown(node), *self._constructed(node, depth)]
-            self._made[name] = [text for text in dict.fromkeys(made) if len(text) <= MOST_TEXT][:MOST_OBJECTS]
+            made = dict.fromkeys((*self._shown(node), *self._constructed(node, depth)))
+            self._made[name] = [text for text in made if len(text) <= MOST_TEXT][:MOST_OBJECTS]
         return self._made[name]
 
     def _shown(self, node: ast.ClassDef) -> Iterator[str]:
         """Yield the calls of a class, or of a class method of it, with plain arguments in the file's text."""
-        methods = {item.name: item for item in node.body if isinstance(item, Function)}
-        for match in re.finditer(rf"(?<![\w.]){node.name}(?:\.(\w+))?\((?!\))", self._module.text):
-            method = methods.get(match.group(1) or "")
-            line = self._module.text[match.start() : match.start() + MOST_TEXT]
-            if match.group(1) is None or (method and Definition(method, method.name, node).binding == "class"):
-                call, end = call_at(line, 0)
-                if call is not None and plain_call(call) is not None:
-                    yield line[:end]
+        methods = [Definition(item, item.name, node) for item in node.body if isinstance(item, Function)]
+        makers = {item.name for item in methods if item.binding == "class"} | {None}
+        places = re.finditer(rf"(?<![\w.]){node.name}(?:\.(\w+))?\((?!\))", self._text)
+        for match in itertools.islice(places, MOST_READ):
+            text = self._text[match.start() : match.start() + MOST_TEXT]
+            call, end = call_at(text, 0) if match.group(1) in makers else (None, 0)
+            if call is not None and plain_call(call) is not None:
+                yield text[:end]
 
     def _constructed(self, node: ast.ClassDef, depth: int) -> Iterator[str]:
+        """Yield expressions that make an object by what its constructor takes, or else its bases."""
         bases = [unqualified_name(base) for base in node.bases]
-        made_by = self._constructor(node)
+        maker = self._constructor(node)
         if not ENUMERATIONS.isdisjoint(bases):
             yield from (f"list({node.name})[{place}]" for place in (0, -1))
-        elif made_by is not None:
-            yield from (f"{node.name}({row})" for row in self.rows(made_by, depth + 1))
+        elif maker is not None:
+            yield from (f"{node.name}({row})" for row in self.rows(maker, depth + 1))
         else:
-            known = [value for base in bases for value in _named(base)]
-            elsewhere = [base for base in bases if base not in self._classes and base not in ("object", "ABC")]
-            yield from (f"{node.name}({text})" for text in (*known, *(UNKNOWN_ARGUMENTS if elsewhere else ("",))))
+            rows = _mixed(map(_named, bases))
+            if any(base not in self._classes and base not in ("object", "ABC") for base in bases):
+                rows += UNKNOWN_ARGUMENTS
+            yield from (f"{node.name}({row})" for row in rows or [""])
 
     def _constructor(self, node: ast.ClassDef, depth: int = 0) -> Definition | None:
         """Return what takes the arguments of a class: a method of it or of its bases in the file, or its fields."""
         for item in node.body:
             if isinstance(item, Function) and item.name in ("__init__", "__new__"):
                 return Definition(item, item.name, node)
-        marks = {dotted_name(item).rpartition(".")[2] for item in (*node.decorator_list, *node.bases)}
+        marks = {unqualified_name(item) for item in (*node.decorator_list, *node.bases)}
         if not RECORDS.isdisjoint(marks):
-            fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
-            arguments = [ast.arg(unqualified_name(item.target), item.annotation) for item in fields if not item.value]
-            made = ast.FunctionDef("__init__", ast.arguments([], [ast.arg("self"), *arguments], None, [], [], None, []))
-            made.body, made.decorator_list = node.body, []
-            return Definition(made, "__init__", node)
-        above = (self._classes.get(unqualified_name(base)) for base in node.bases)
-        found = (self._constructor(base, depth + 1) for base in above if base is not None and depth < MOST_DEPTH)
+            fields = ", ".join(unparse(item) for item in node.body if isinstance(item, ast.AnnAssign))
+            tree = parse_or_none(f"def __init__(self, {fields}): pass")
+            made = tree.body[0] if tree is not None else None
+            return Definition(made, "__init__", node) if isinstance(made, Function) else None
+        above = [self._classes.get(unqualified_name(base)) for base in node.bases]
+        found = [
+            self._constructor(base, depth + 1) for base in above if base is not None and depth < MOST_DEPTH
+        ]
         return next((item for item in found if item is not None), None)
 
     def _values(self, parameter: Parameter, node: Function, depth: int) -> list[str]:
         """Return what a parameter may be, as texts."""
-        hinted = list[str]()
-        with contextlib.suppress(*PARSE_ERRORS):
-            hinted = self._hinted(ast.parse(parameter.annotation.strip(), mode="eval").body, depth)
-        return hinted or self._by_use(parameter, node, depth) or _mixed([[*map(repr, kind[:3])] for kind in KINDS])
+        found = self._hinted(_read(parameter.annotation), depth) or self._by_use(parameter, node, depth)
+        found = found or _mixed([[*map(repr, kind[:3])] for kind in KINDS])
+        if not found[0].startswith(("'", '"')):
+            return found
+        shown = [item for item in described_values(ast.get_docstring(node) or "") if isinstance(item, str)]
+        return [*map(repr, shown[:MOST_SHOWN]), *found]
 
-    def _hinted(self, node: ast.expr, depth: int) -> list[str]:
+    def _hinted(self, node: ast.expr | None, depth: int) -> list[str]:
+        """Return the values of a type that an expression names."""
         match node:
             case ast.BinOp(left, ast.BitOr(), right):
                 return _mixed([self._hinted(part, depth) for part in (left, right)])
-            case ast.Constant(value=str(text)) if depth <= MOST_DEPTH:
-                return self._hinted(ast.parse(text, mode="eval").body, depth + 1)
-            case ast.Constant(value=value):
-                return [] if value is ... else [repr(value)]
+            case ast.Constant(value):
+                return self._hinted(_read(value), depth) if isinstance(value, str) else [repr(value)]
             case ast.Subscript(value, part):
-                name, parts = unqualified_name(value), part.elts if isinstance(part, ast.Tuple) else [part]
-                inner = [self._hinted(item, depth) for item in parts]
-                if name == "Literal":
-                    return [unparse(item) for item in parts]
-                if name in ("Union", "Optional", "Annotated", "Final"):
-                    return _mixed(inner[:1] if name == "Annotated" else inner)
-                if name in MAPPINGS and len(inner) == 2 and all(inner):
-                    pairs = [f"{key}: {item}" for key, item in zip(*inner, strict=False)]
-                    return [f"{{{', '.join(pairs[:size])}}}" for size in (2, 1)]
-                if name in SEQUENCES and inner and inner[0]:
-                    begins, ends = ("iter([", "])") if name == "Iterator" else ("[", "]")
-                    return [f"{begins}{', '.join(inner[0][:size])}{ends}" for size in (3, 1)]
-                if name in ("type", "Type", "tuple", "Tuple", "set", "Set", "frozenset") or name not in self._classes:
-                    return self._hinted(value, depth)
-                return self.objects(name, depth + 1)
-        name = unqualified_name(node)
+                parts = part.elts if isinstance(part, ast.Tuple) else [part]
+                return self._of_parts(value, unqualified_name(value), parts, depth)
+            case ast.Call(_, args, keywords):  # a type variable, or a new type
+                return _mixed(
+                    self._hinted(item, depth) for item in (*args[1:], *(each.value for each in keywords))
+                )
+        name = unqualified_name(node) if node is not None else ""
         if "Callable" in name:
             return list(CALLABLES)
-        if name in self._classes:
-            return self.objects(name, depth + 1)
-        for item in self._module.statements if depth < MOST_DEPTH else ():
-            match item:
-                case ast.Assign([ast.Name(bound)], ast.Call(_, args, keywords)) if bound == name:
-                    return _mixed(self._hinted(part, depth + 1) for part in (*args[1:], *(k.value for k in keywords)))
-                case ast.Assign([ast.Name(bound)], value) | ast.AnnAssign(ast.Name(bound), _, value) if bound == name:
-                    return self._hinted(value, depth + 1) if value is not None else []
-        return list(_named(name))
+        if name in self._bound and depth < MOST_DEPTH:
+            return self._hinted(self._bound[name], depth + 1)
+        return self.objects(name, depth + 1) if name in self._classes else list(_named(name))
+
+    def _of_parts(self, whole: ast.expr, name: str, parts: Sequence[ast.expr], depth: int) -> list[str]:
+        if name == "Literal":
+            return [unparse(item) for item in parts]
+        parts = [item for item in parts if not isinstance(item, ast.Constant) or item.value is not ...]
+        inner = [self._hinted(item, depth) for item in parts]
+        if name in ("Union", "Optional", "Annotated", "Final"):
+            return _mixed(inner[:1] if name == "Annotated" else inner)
+        if name in MAPPINGS and len(inner) == 2 and all(inner):
+            pairs = [f"{key}: {item}" for key, item in zip(*inner, strict=False)]
+            return [f"{{{', '.join(pairs[:size])}}}" for size in (2, 1)]
+        if name in ("tuple", "Tuple") and all(inner):
+            return [f"({', '.join(row)},)" for row in zip(*inner, strict=False)]
+        if name in SEQUENCES and all(inner):
+            made = [f"[{', '.join(inner[0][:size])}]" for size in (3, 1)]
+            return [f"iter({item})" for item in made] if name == "Iterator" else made
+        return self._hinted(whole, depth)
 
     def _by_use(self, parameter: Parameter, node: Function, depth: int) -> list[str]:
         """Return what a parameter may be by what a function does with it."""
@@ -223,20 +251,27 @@ class _Writer:
                     read.add(attribute)
                 case ast.Call(ast.Name("isinstance"), [ast.Name(name), kinds]) if name == parameter.name:
                     tested += kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-        pools = [self._hinted(kind, depth) for kind in tested]
+        pools: list[Sequence[str]] = [list(dict.fromkeys(compared_values(parameter.name, node)))]
+        pools += [self._hinted(kind, depth) for kind in tested]
         if read:
-            own = [name for name, item in self._classes.items() if read <= _attributes(item)]
-            pools += [self.objects(name, depth + 1) for name in own[:FITTING]]
+            own = (name for name, item in self._classes.items() if read <= _attributes(item))
+            pools += [self.objects(name, depth + 1) for name in itertools.islice(own, FITTING)]
             fitting = (name for name, kind in _types().items() if all(hasattr(kind, item) for item in read))
             pools += [_tables()["types"][name] for name in itertools.islice(fitting, FITTING)]
-        if is_called(parameter, node):
-            pools.append(CALLABLES)
-        return _mixed([list(dict.fromkeys(compared_values(parameter.name, node))), *pools])
+        return _mixed([*pools, CALLABLES] if is_called(parameter, node) else pools)
 
 
-def _attributes(node: ast.ClassDef) -> set[str]:
+def _attributes(node: ast.ClassDef) -> frozenset[str]:
     """Return the names that objects of a class have by its own statements."""
-    found = {item.name for item in node.body if isinstance(item, Function)}
-    return found | {
-        item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store)
-    }
+    stored = (item for item in ast.walk(node) if isinstance(item, ast.Attribute))
+    return frozenset(item.name for item in node.body if isinstance(item, Function)).union(
+        item.attr for item in stored if isinstance(item.ctx, ast.Store)
+    )
+
+
+def _read(text: str) -> ast.expr | None:
+    """Return the expression that a text is, None if it is none."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except PARSE_ERRORS:
+        return None
