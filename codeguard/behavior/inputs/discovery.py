@@ -132,21 +132,22 @@ def _hinted(parameter: Parameter) -> tuple[object, ...]:
     if not text:
         return ()
     try:
-        return _for_hint(ast.parse(text, mode="eval").body)
+        return values_for_hint(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return ()
 
 
-def _for_hint(node: ast.expr) -> tuple[object, ...]:
+def values_for_hint(node: ast.expr) -> tuple[object, ...]:
+    """Return plain values for a type hint; empty if it names another type."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _for_hint(node.left) or _for_hint(node.right)
+        return values_for_hint(node.left) or values_for_hint(node.right)
     name, parts = unqualified_name(node), list[ast.expr]()
     if isinstance(node, ast.Subscript):
         name = unqualified_name(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in MAPPINGS:
         return MAPS
-    inner = [_for_hint(part) for part in parts]
+    inner = [values_for_hint(part) for part in parts]
     if name in ("Optional", "Union"):
         return inner[0] if inner else ()
     if name in SEQUENCES:

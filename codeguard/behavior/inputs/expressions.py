@@ -17,17 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior.inputs.discovery import KINDS, MAPPINGS, SEQUENCES, described_values, rows_of_pools
-from codeguard.behavior.inputs.options import (
-    CALLABLES,
-    Filled,
-    OptionalParameter,
-    compared_values,
-    is_called,
-    options_of,
-)
+from codeguard.behavior.inputs.discovery import KINDS, described_values, rows_of_pools, values_for_hint
+from codeguard.behavior.inputs.options import CALLABLES, Filled, compared_values, is_called, options_of
 from codeguard.behavior.source.definitions import (
-    PARSE_ERRORS,
     Definition,
     Function,
     Module,
@@ -39,7 +31,6 @@ from codeguard.behavior.specs.calls import plain_call
 from codeguard.behavior.specs.docstrings import call_at
 from codeguard.behavior.specs.examples import Example
 from codeguard.corpus.syntax import unqualified_name
-from codeguard.syntax.names import dotted_name
 
 MOST_CALLS = 24
 MOST_OBJECTS = 6  # of one class
@@ -47,9 +38,8 @@ MOST_DEPTH = 2  # of objects that are arguments of constructors, and of names th
 MOST_SHOWN = 4  # texts of a description
 MOST_READ, MOST_TEXT = 20, 200  # calls of a class in its file, and characters of one
 MOST_NODES = 4_000  # of one function that are read
-FITTING = 2  # types that have all attributes
-ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
-RECORDS = frozenset({"dataclass", "define", "frozen", "attrs", "NamedTuple"})
+FITTING = 2  # types that have all attributes, and values of one option
+RECORDS = frozenset({"dataclass", "define", "frozen", "NamedTuple"})
 UNKNOWN_ARGUMENTS = ("", "'a'", "3", "[3, 1, 2]", "{'a': 1}", "'a', 3")  # of a constructor in another file
 _MODULE = re.compile(r"(?<![\w.'\"])([a-z]+)\.(?=\w)")
 
@@ -60,25 +50,21 @@ def _tables() -> Mapping[str, Mapping[str, Any]]:
 
 
 @functools.cache
-def _types() -> Mapping[str, type]:
+def _types() -> Mapping[str, object]:
     """Return the types of the table by their names, in its order."""
-    split = ((name, name.rpartition(".")) for name in _tables()["types"])
-    found = {
-        name: getattr(importlib.import_module(parts[0] or "builtins"), parts[2]) for name, parts in split
+    split = {name: name.rpartition(".") for name in _tables()["types"]}
+    return {
+        name: getattr(importlib.import_module(at or "builtins"), last)
+        for name, (at, _, last) in split.items()
     }
-    return {name: kind for name, kind in found.items() if isinstance(kind, type)}
 
 
 @functools.cache
 def _named(name: str) -> tuple[str, ...]:
     """Return the values of a type by the last part of its name; empty if the table lacks it."""
     table = {key.rpartition(".")[2]: values for key, values in _tables()["types"].items()}
-    if name in table:
-        return tuple(table[name])
-    parts = [part.rpartition(".")[2] for part in _tables()["names"].get(name, "").split()]
-    if "iterator" in parts:
-        return tuple(f"iter({value})" for value in table["list"])
-    return tuple(_mixed([table[part] for part in parts]))
+    others = _tables()["names"].get(name, "").split()
+    return tuple(table.get(name) or _mixed(table[part.rpartition(".")[2]] for part in others))
 
 
 def _mixed(pools: Iterable[Sequence[str]]) -> list[str]:
@@ -88,12 +74,11 @@ def _mixed(pools: Iterable[Sequence[str]]) -> list[str]:
 
 
 def written_guesses(definition: Definition, module: Module) -> list[Filled]:
-    """Return calls as expressions, each with the optional parameters that it sets, those that set none first."""
+    """Return calls as expressions, each with the optional parameter that it sets, those that set none first."""
     owner, name = definition.owner, definition.name
     writer: _Writer = module.remembered.setdefault(("written values", 0), _Writer(module))
-    objects = [owner.name if owner is not None else ""]
-    if owner is not None and definition.binding == "instance":
-        objects = writer.objects(owner.name)
+    is_bound = owner is not None and definition.binding == "instance"
+    objects = writer.objects(owner.name) if owner and is_bound else [owner.name if owner else ""]
     rows = writer.rows(definition)
     if (
         not objects
@@ -101,25 +86,21 @@ def written_guesses(definition: Definition, module: Module) -> list[Filled]:
         or len([*itertools.islice(ast.walk(definition.node), MOST_NODES)]) == MOST_NODES
     ):
         return []
-    pairs = [(objects[at % len(objects)], rows[at % len(rows)]) for at in range(max(len(rows), len(objects)))]
-    calls: list[tuple[str, str, tuple[OptionalParameter, ...]]] = [(*pair, ()) for pair in pairs]
-    for option in options_of(definition):
-        texts = (f"{option.parameter.name}={value}" for value in option.values[:FITTING])
-        calls += [(objects[0], f"{rows[0]}, {text}" if rows[0] else text, (option,)) for text in texts]
-    ends = {dotted_name(item).rpartition(".")[2] for item in definition.node.decorator_list}
+    ends = [unqualified_name(item) for item in definition.node.decorator_list]
     is_read = any(end.endswith("property") for end in ends)
+    modules = {kind.partition(".")[0] for kind in _types() if "." in kind}
+    options = [(item, value) for item in options_of(definition) for value in item.values[:FITTING]]
+    count = max(len(rows), len(objects))
     found: list[Filled] = []
-    for made, row, options in calls[:MOST_CALLS]:
+    for at in range(min(MOST_CALLS, count + len(options))):
+        option, value = options[at - count] if at >= count else (None, "")
+        made, row = objects[at % len(objects)], rows[0 if option else at % len(rows)]
+        row = f"{row}{', ' if row else ''}{option.parameter.name}={value}" if option else row
         text = f"{made}{'.' if made else ''}{name}{'' if is_read else f'({row})'}"
-        setup = "".join(f"import {item}\n" for item in sorted(_modules().intersection(_MODULE.findall(text))))
+        setup = "".join(f"import {item}\n" for item in sorted(modules.intersection(_MODULE.findall(text))))
         example = Example(None, expression=text, setup=setup, callee=definition.qualified_name)
-        found.append((example, options))
+        found.append((example, (option,) if option else ()))
     return found
-
-
-@functools.cache
-def _modules() -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name in _tables()["types"] if "." in name)
 
 
 class _Writer:
@@ -129,17 +110,15 @@ class _Writer:
         self._text = module.text
         self._classes = {item.name: item for item in module.statements if isinstance(item, ast.ClassDef)}
         assigned = [item for item in module.statements if isinstance(item, ast.Assign)]
-        self._bound = {dotted_name(item.targets[0]): item.value for item in assigned}
+        self._bound = {unqualified_name(item.targets[0]): item.value for item in assigned}
         self._made: dict[str, list[str]] = {}
 
     def rows(self, definition: Definition, depth: int = 0) -> list[str]:
         """Return the arguments of several calls that set what is required."""
         needed = [item for item in definition.parameters if item.required or item.kind == "args"]
         pools = [self._values(item, definition.node, depth) for item in needed]
-        if not all(pools):
-            return []
         names = [f"{item.name}=" if item.kind == "keyword" else "" for item in needed]
-        rows = [row for row, _ in rows_of_pools(pools)] if pools else [()]
+        rows = [row for row, _ in rows_of_pools(pools)] if pools and all(pools) else [] if pools else [()]
         return [", ".join(f"{name}{value}" for name, value in zip(names, row, strict=True)) for row in rows]
 
     def objects(self, name: str, depth: int = 0) -> list[str]:
@@ -164,83 +143,66 @@ class _Writer:
             if call is not None and plain_call(call) is not None:
                 yield text[:end]
 
-    def _constructed(self, node: ast.ClassDef, depth: int) -> Iterator[str]:
-        """Yield expressions that make an object by what its constructor takes, or else its bases."""
+    def _constructed(self, node: ast.ClassDef, depth: int) -> list[str]:
+        """Return expressions that make an object by what its constructor takes, or else its bases."""
         bases = [unqualified_name(base) for base in node.bases]
         maker = self._constructor(node)
-        if not ENUMERATIONS.isdisjoint(bases):
-            yield from (f"list({node.name})[{place}]" for place in (0, -1))
-        elif maker is not None:
-            yield from (f"{node.name}({row})" for row in self.rows(maker, depth + 1))
-        else:
-            rows = _mixed(map(_named, bases))
-            if any(base not in self._classes and base not in ("object", "ABC") for base in bases):
-                rows += UNKNOWN_ARGUMENTS
-            yield from (f"{node.name}({row})" for row in rows or [""])
+        if any(base.endswith(("Enum", "Flag")) for base in bases):
+            return [f"list({node.name})[{place}]" for place in (0, -1)]
+        rows = _mixed(map(_named, bases)) if maker is None else self.rows(maker, depth + 1)
+        if maker is None and not {"object", "ABC", *self._classes}.issuperset(bases):
+            rows += UNKNOWN_ARGUMENTS
+        return [f"{node.name}({row})" for row in rows or ([""] if maker is None else [])]
 
     def _constructor(self, node: ast.ClassDef, depth: int = 0) -> Definition | None:
         """Return what takes the arguments of a class: a method of it or of its bases in the file, or its fields."""
-        for item in node.body:
-            if isinstance(item, Function) and item.name in ("__init__", "__new__"):
-                return Definition(item, item.name, node)
         marks = {unqualified_name(item) for item in (*node.decorator_list, *node.bases)}
-        if not RECORDS.isdisjoint(marks):
+        made = [
+            item for item in node.body if isinstance(item, Function) and item.name in ("__init__", "__new__")
+        ]
+        if not made and not RECORDS.isdisjoint(marks):
             fields = ", ".join(unparse(item) for item in node.body if isinstance(item, ast.AnnAssign))
             tree = parse_or_none(f"def __init__(self, {fields}): pass")
-            made = tree.body[0] if tree is not None else None
-            return Definition(made, "__init__", node) if isinstance(made, Function) else None
-        above = [self._classes.get(unqualified_name(base)) for base in node.bases]
-        found = [
-            self._constructor(base, depth + 1) for base in above if base is not None and depth < MOST_DEPTH
+            made = [item for item in (tree.body if tree else ()) if isinstance(item, Function)]
+        if made:
+            return Definition(made[0], "__init__", node)
+        above = [
+            self._classes[name] for base in node.bases if (name := unqualified_name(base)) in self._classes
         ]
-        return next((item for item in found if item is not None), None)
+        found = (self._constructor(base, depth + 1) for base in above if depth < MOST_DEPTH)
+        return next(filter(None, found), None)
 
     def _values(self, parameter: Parameter, node: Function, depth: int) -> list[str]:
         """Return what a parameter may be, as texts."""
-        found = self._hinted(_read(parameter.annotation), depth) or self._by_use(parameter, node, depth)
-        found = found or _mixed([[*map(repr, kind[:3])] for kind in KINDS])
+        found = self._hinted(parse_or_none(parameter.annotation.strip()), depth)
+        found = (
+            found or self._by_use(parameter, node, depth) or _mixed([*map(repr, kind[:3])] for kind in KINDS)
+        )
         if not found[0].startswith(("'", '"')):
             return found
         shown = [item for item in described_values(ast.get_docstring(node) or "") if isinstance(item, str)]
         return [*map(repr, shown[:MOST_SHOWN]), *found]
 
-    def _hinted(self, node: ast.expr | None, depth: int) -> list[str]:
+    def _hinted(self, node: ast.AST | None, depth: int) -> list[str]:
         """Return the values of a type that an expression names."""
         match node:
+            case ast.Module([ast.Expr(value)]):
+                return [*map(repr, values_for_hint(value))] or self._hinted(value, depth)
             case ast.BinOp(left, ast.BitOr(), right):
                 return _mixed([self._hinted(part, depth) for part in (left, right)])
             case ast.Constant(value):
-                return self._hinted(_read(value), depth) if isinstance(value, str) else [repr(value)]
+                return self._hinted(parse_or_none(value), depth) if isinstance(value, str) else [repr(value)]
             case ast.Subscript(value, part):
-                parts = part.elts if isinstance(part, ast.Tuple) else [part]
-                return self._of_parts(value, unqualified_name(value), parts, depth)
-            case ast.Call(_, args, keywords):  # a type variable, or a new type
-                return _mixed(
-                    self._hinted(item, depth) for item in (*args[1:], *(each.value for each in keywords))
-                )
-        name = unqualified_name(node) if node is not None else ""
+                name, parts = unqualified_name(value), part.elts if isinstance(part, ast.Tuple) else [part]
+                if name in ("Union", "Optional", "Annotated"):
+                    return _mixed(self._hinted(item, depth) for item in parts)
+                return [*map(unparse, parts)] if name == "Literal" else self._hinted(value, depth)
+        name = unqualified_name(node) if isinstance(node, ast.expr) else ""
         if "Callable" in name:
             return list(CALLABLES)
         if name in self._bound and depth < MOST_DEPTH:
             return self._hinted(self._bound[name], depth + 1)
         return self.objects(name, depth + 1) if name in self._classes else list(_named(name))
-
-    def _of_parts(self, whole: ast.expr, name: str, parts: Sequence[ast.expr], depth: int) -> list[str]:
-        if name == "Literal":
-            return [unparse(item) for item in parts]
-        parts = [item for item in parts if not isinstance(item, ast.Constant) or item.value is not ...]
-        inner = [self._hinted(item, depth) for item in parts]
-        if name in ("Union", "Optional", "Annotated", "Final"):
-            return _mixed(inner[:1] if name == "Annotated" else inner)
-        if name in MAPPINGS and len(inner) == 2 and all(inner):
-            pairs = [f"{key}: {item}" for key, item in zip(*inner, strict=False)]
-            return [f"{{{', '.join(pairs[:size])}}}" for size in (2, 1)]
-        if name in ("tuple", "Tuple") and all(inner):
-            return [f"({', '.join(row)},)" for row in zip(*inner, strict=False)]
-        if name in SEQUENCES and all(inner):
-            made = [f"[{', '.join(inner[0][:size])}]" for size in (3, 1)]
-            return [f"iter({item})" for item in made] if name == "Iterator" else made
-        return self._hinted(whole, depth)
 
     def _by_use(self, parameter: Parameter, node: Function, depth: int) -> list[str]:
         """Return what a parameter may be by what a function does with it."""
@@ -261,17 +223,11 @@ class _Writer:
         return _mixed([*pools, CALLABLES] if is_called(parameter, node) else pools)
 
 
-def _attributes(node: ast.ClassDef) -> frozenset[str]:
+def _attributes(node: ast.ClassDef) -> set[str]:
     """Return the names that objects of a class have by its own statements."""
-    stored = (item for item in ast.walk(node) if isinstance(item, ast.Attribute))
-    return frozenset(item.name for item in node.body if isinstance(item, Function)).union(
-        item.attr for item in stored if isinstance(item.ctx, ast.Store)
-    )
-
-
-def _read(text: str) -> ast.expr | None:
-    """Return the expression that a text is, None if it is none."""
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except PARSE_ERRORS:
-        return None
+    written = {
+        item.attr
+        for item in ast.walk(node)
+        if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store)
+    }
+    return written.union(item.name for item in node.body if isinstance(item, Function))

@@ -67,7 +67,8 @@ def _noticed(profile: Profile, beyond: Sequence[ObservedCall], level: Level, bud
     reference, runnable = profile.reference, profile.reference.runnable
     calls = [*profile.generated, *(item for item in beyond if item.call.args is not None)]
     owner = reference.definition.owner
-    stays = owner is not None and _OF_CLASS.search(reference.definition.text)
+    # Of a function without parameters there is a single call, which is all of it.
+    stays = _OF_CLASS.search(reference.definition.text) if owner else not reference.definition.parameters
     made = [] if stays else single_edits(reference.definition.node)
     if len(made) < LEAST_EDITS or not calls:
         return 1.0
