@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.inputs.expressions import written_guesses
+from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
@@ -27,7 +28,7 @@ class Book:
 class Size(Enum):
     SMALL = 1
 
-    def label(self): ...
+    def label(self): return ""
 
 class Shelf:
     def __init__(self, room, *, books: list = ()): self.room = room
@@ -36,15 +37,17 @@ class Shelf:
     def of(cls, books): ...
 
     @property
-    def free(self): ...
+    def free(self): return 1
 
-    def put(self, book: Book, front=False): ...
+    def put(self, book: Book, front=False): return book
+
+    def clear(self): self.room = 0
 
 class Board(Shelf):
-    def width(self): ...
+    def width(self): return 1
 
 class Own(dict):
-    def first(self): ...
+    def first(self): return 1
 
 def now(): ...
 def day(when: datetime.date): ...
@@ -66,6 +69,7 @@ WRITTEN = {
     "Shelf.of": "Shelf.of([3, 1, 2, 3])",
     "Shelf.free": "Shelf(4).free",
     "Shelf.put": "Shelf(4).put(Book('hello world'), front=True)",
+    "Shelf.clear": "[one := Shelf(4), one.clear()][0]",
     "Board.width": "Board(3).width()",
     "Own.first": "Own({'a': 1, 'b': 2}).first()",
 }
@@ -75,7 +79,10 @@ WRITTEN = {
 def test_arguments_and_objects_follow_from_annotations_and_use(name: str) -> None:
     module = read_module(FILE)
     definition = next(item for item in module.listed if item.qualified_name == name)
-    made = {example.expression: example.setup for example, _ in written_guesses(definition, module)}
+    made = {
+        item.expression or plain_base(name, (item.args or (), item.kwargs)).expression: item.setup
+        for item, _ in written_guesses(definition, module)
+    }
     assert WRITTEN[name] in made, made
     assert ("datetime." in WRITTEN[name]) is ("import datetime" in made[WRITTEN[name]])
 
@@ -95,6 +102,14 @@ class Till:
             total = total + self.rate {sign} 2
         return total
 '''
+RESET = (
+    TILL
+    + """
+    def reset(self, start: int) -> None:
+        \"\"\"Begin again with other money in the till.\"\"\"
+        self.{field} = start {sign} 1
+"""
+)
 UNITS = '''
 def known_units():
     """Return the units of weight that are known, the lightest first."""
@@ -108,10 +123,11 @@ def known_units():
     [
         (TILL.format(field="sum", sign="*"), TILL.format(field="cash", sign="*"), Verdict.PASS),
         (TILL.format(field="cash", sign="+"), TILL.format(field="cash", sign="*"), Verdict.DIVERGES),
+        (RESET.format(field="cash", sign="+"), RESET.format(field="cash", sign="-"), Verdict.DIVERGES),
         (UNITS.format(ton=10**6), UNITS.format(ton=2 * 10**6), Verdict.PASS),
         (UNITS.format(ton=2), UNITS.format(ton=10**6), Verdict.DIVERGES),
     ],
-    ids=["method", "wrong method", "no argument", "no argument, wrong"],
+    ids=["method", "wrong method", "wrong state", "no argument", "no argument, wrong"],
 )
 def test_what_takes_no_plain_call_is_compared(
     code: str, trusted: str, verdict: Verdict, check: Check

@@ -29,7 +29,7 @@ from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
 MAX_LITERALS = 6
-MAX_ROWS = 24
+MAX_ROWS = 40
 MOST_GUESSED = 3  # parameters of which nothing is known
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
 REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)

@@ -32,7 +32,7 @@ from codeguard.behavior.specs.docstrings import call_at
 from codeguard.behavior.specs.examples import Example
 from codeguard.corpus.syntax import unqualified_name
 
-MOST_CALLS = 24
+MOST_CALLS = 40
 MOST_OBJECTS = 6  # of one class
 MOST_DEPTH = 2  # of objects that are arguments of constructors, and of names that stand for annotations
 MOST_SHOWN = 4  # texts of a description
@@ -88,6 +88,8 @@ def written_guesses(definition: Definition, module: Module) -> list[Filled]:
         return []
     ends = [unqualified_name(item) for item in definition.node.decorator_list]
     is_read = any(end.endswith("property") for end in ends)
+    gives = (ast.Return, ast.Yield, ast.YieldFrom)  # a method that gives nothing is there for what it changes
+    changes = not any(isinstance(item, gives) and item.value for item in ast.walk(definition.node))
     modules = {kind.partition(".")[0] for kind in _types() if "." in kind}
     options = [(item, value) for item in options_of(definition) for value in item.values[:FITTING]]
     count = max(len(rows), len(objects))
@@ -97,9 +99,13 @@ def written_guesses(definition: Definition, module: Module) -> list[Filled]:
         made, row = objects[at % len(objects)], rows[0 if option else at % len(rows)]
         row = f"{row}{', ' if row else ''}{option.parameter.name}={value}" if option else row
         text = f"{made}{'.' if made else ''}{name}{'' if is_read else f'({row})'}"
+        if is_bound and changes:
+            text = f"[one := {made}, one.{name}({row})][0]"
         setup = "".join(f"import {item}\n" for item in sorted(modules.intersection(_MODULE.findall(text))))
         example = Example(None, expression=text, setup=setup, callee=definition.qualified_name)
-        found.append((example, (option,) if option else ()))
+        call = call_at(text, 0)[0] if row and not (option or owner or setup) else None
+        plain = plain_call(call, definition.parameters) if call is not None else None
+        found.append((Example(*plain) if plain else example, (option,) if option else ()))
     return found
 
 
@@ -176,7 +182,9 @@ class _Writer:
         """Return what a parameter may be, as texts."""
         found = self._hinted(parse_or_none(parameter.annotation.strip()), depth)
         found = (
-            found or self._by_use(parameter, node, depth) or _mixed([*map(repr, kind[:3])] for kind in KINDS)
+            found
+            or self._by_use(parameter, node, depth)
+            or _mixed([*([*map(repr, kind[:2])] for kind in KINDS), _named("str")])
         )
         if not found[0].startswith(("'", '"')):
             return found
@@ -206,15 +214,22 @@ class _Writer:
 
     def _by_use(self, parameter: Parameter, node: Function, depth: int) -> list[str]:
         """Return what a parameter may be by what a function does with it."""
-        read, tested = set[str](), list[ast.expr]()
+        read, tested, computes = set[str](), list[ast.expr](), False
         for child in ast.walk(node):
             match child:
                 case ast.Attribute(ast.Name(name), attribute) if name == parameter.name:
                     read.add(attribute)
                 case ast.Call(ast.Name("isinstance"), [ast.Name(name), kinds]) if name == parameter.name:
                     tested += kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+                case ast.BinOp(ast.Name(name), sign, _) | ast.BinOp(_, sign, ast.Name(name)) if (
+                    name == parameter.name
+                ):
+                    computes = computes or isinstance(
+                        sign, ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Pow
+                    )
         pools: list[Sequence[str]] = [list(dict.fromkeys(compared_values(parameter.name, node)))]
         pools += [self._hinted(kind, depth) for kind in tested]
+        pools += [_named("Number")] if computes else []
         if read:
             own = (name for name, item in self._classes.items() if read <= _attributes(item))
             pools += [self.objects(name, depth + 1) for name in itertools.islice(own, FITTING)]

@@ -142,7 +142,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if unknown:
         seen += yield from _discover_inputs(runner, reference)
     calls = [(item.args, item.kwargs) for item in examples if item.args is not None]
-    calls += [(item.call.args or (), item.call.kwargs) for item in seen]
+    calls += [(item.call.args, item.call.kwargs) for item in seen if item.call.args is not None]
     domain, steady = None, False
     if calls:
         domain = learned_domain(calls, reference.definition)
@@ -200,7 +200,9 @@ def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[Obs
         return monotonous
     written = written_guesses(reference.definition, reference.module)
     used = {example.expression: options for example, options in written}
-    return (yield from run_written(runner, [example for example, _ in written], used))
+    seen = yield from run_written(runner, [example for example, _ in written], used)
+    # What gives nothing may do anything.
+    return [item for item in seen if item.answer.value is not None or item.answer.stdout or item.answer.files]
 
 
 def _accepted_groups(
