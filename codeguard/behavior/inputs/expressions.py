@@ -13,7 +13,7 @@ import importlib
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def _mixed(pools: Iterable[Sequence[str]]) -> list[str]:
 def written_guesses(definition: Definition, module: Module) -> list[Filled]:
     """Return calls as expressions, each with the optional parameter that it sets, those that set none first."""
     owner, name = definition.owner, definition.name
-    writer: _Writer = module.remembered.setdefault(("written values", 0), _Writer(module))
+    key = ("written values", 0)
+    writer: _Writer = module.remembered.get(key) or module.remembered.setdefault(key, _Writer(module))
     is_bound = owner is not None and definition.binding == "instance"
     objects = writer.objects(owner.name) if owner and is_bound else [owner.name if owner else ""]
     rows = writer.rows(definition)
@@ -118,6 +119,22 @@ class _Writer:
         assigned = [item for item in module.statements if isinstance(item, ast.Assign)]
         self._bound = {unqualified_name(item.targets[0]): item.value for item in assigned}
         self._made: dict[str, list[str]] = {}
+
+    @functools.cached_property
+    def _attributes(self) -> Mapping[str, Set[str]]:
+        """The names that objects of each class have by the statements of the class."""
+        stored = {
+            name: [
+                item
+                for item in ast.walk(node)
+                if isinstance(getattr(item, "ctx", item), ast.Store | Function)
+            ]
+            for name, node in self._classes.items()
+        }
+        return {
+            name: {getattr(item, "attr", getattr(item, "name", "")) for item in own}
+            for name, own in stored.items()
+        }
 
     def rows(self, definition: Definition, depth: int = 0) -> list[str]:
         """Return the arguments of several calls that set what is required."""
@@ -231,18 +248,8 @@ class _Writer:
         pools += [self._hinted(kind, depth) for kind in tested]
         pools += [_named("Number")] if computes else []
         if read:
-            own = (name for name, item in self._classes.items() if read <= _attributes(item))
+            own = (name for name, known in self._attributes.items() if read <= known)
             pools += [self.objects(name, depth + 1) for name in itertools.islice(own, FITTING)]
             fitting = (name for name, kind in _types().items() if all(hasattr(kind, item) for item in read))
             pools += [_tables()["types"][name] for name in itertools.islice(fitting, FITTING)]
         return _mixed([*pools, CALLABLES] if is_called(parameter, node) else pools)
-
-
-def _attributes(node: ast.ClassDef) -> set[str]:
-    """Return the names that objects of a class have by its own statements."""
-    written = {
-        item.attr
-        for item in ast.walk(node)
-        if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store)
-    }
-    return written.union(item.name for item in node.body if isinstance(item, Function))
