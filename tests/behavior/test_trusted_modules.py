@@ -14,7 +14,7 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, CallRunner, call_of, drive
 from codeguard.corpus.chunking import chunk_file
-from codeguard.sandbox import CallResult, Sandbox
+from codeguard.sandbox import Call, CallResult, Sandbox
 
 FILES = {
     "shop/__init__.py": "",
@@ -276,6 +276,13 @@ def test_a_call_finds_what_it_takes_from_other_trusted_files(
 ) -> None:
     result = answer(sandbox, name, expression, setup)
     assert (result.exception, result.message, result.value) == ((), "", value)
+
+
+def test_a_call_that_lacks_a_name_leaves_the_module_of_the_next_calls(sandbox: Sandbox) -> None:
+    runner = CallRunner(references()["with_tax"].runnable, sandbox.level, Budget())
+    lacking, right = Batch((Call("shop.with_tax(100)", None),)), Batch((Call("with_tax(100)", None),))
+    ((first, second),) = drive(sandbox, [runner.run(lacking, right)])
+    assert (first.calls[0].exception[0], second.calls[0].value) == ("NameError", 120)
 
 
 @pytest.mark.parametrize(("package", "known"), [("shop", True), ("", False)])

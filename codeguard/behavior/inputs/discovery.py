@@ -29,7 +29,7 @@ from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
 MAX_LITERALS = 6
-MAX_ROWS = 24
+MAX_ROWS = 40
 MOST_GUESSED = 3  # parameters of which nothing is known
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
 REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)
@@ -74,7 +74,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         return
     hinted = [_hinted(parameter) for parameter in required]
     if all(hinted):
-        yield _rows([values for values in hinted if values])
+        yield rows_of_pools([values for values in hinted if values])
         return
     literals = described_values(definition.docstring)
     literals = sorted(literals, key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
@@ -86,7 +86,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         known = [values or path for values, path in zip(hinted, paths, strict=True)]
         pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
-            yield _rows(list(kinds))
+            yield rows_of_pools(list(kinds))
 
 
 def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -113,7 +113,7 @@ def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
     return found
 
 
-def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
+def rows_of_pools(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     """Combine the values of several parameters, first in parallel, then crosswise."""
     longest = max(len(pool) for pool in pools)
     rows = [
@@ -132,21 +132,22 @@ def _hinted(parameter: Parameter) -> tuple[object, ...]:
     if not text:
         return ()
     try:
-        return _for_hint(ast.parse(text, mode="eval").body)
+        return values_for_hint(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return ()
 
 
-def _for_hint(node: ast.expr) -> tuple[object, ...]:
+def values_for_hint(node: ast.expr) -> tuple[object, ...]:
+    """Return plain values for a type hint; empty if it names another type."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _for_hint(node.left) or _for_hint(node.right)
+        return values_for_hint(node.left) or values_for_hint(node.right)
     name, parts = unqualified_name(node), list[ast.expr]()
     if isinstance(node, ast.Subscript):
         name = unqualified_name(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in MAPPINGS:
         return MAPS
-    inner = [_for_hint(part) for part in parts]
+    inner = [values_for_hint(part) for part in parts]
     if name in ("Optional", "Union"):
         return inner[0] if inner else ()
     if name in SEQUENCES:

@@ -166,7 +166,7 @@ def _positional(parameters: Sequence[Parameter]) -> list[Parameter]:
 
 def _values(parameter: Parameter, node: Function) -> list[str]:
     default = value_of(parameter.default)
-    compared, found = list(_compared(parameter.name, node)), list[object]()
+    compared, found = list(compared_values(parameter.name, node)), list[object]()
     if is_called(parameter, node):
         return [*compared, *CALLABLES]
     if isinstance(default, bool):
@@ -196,7 +196,8 @@ def is_called(parameter: Parameter, node: Function) -> bool:
     )
 
 
-def _compared(name: str, node: Function) -> Iterator[str]:
+def compared_values(name: str, node: Function) -> Iterator[str]:
+    """Yield the constants that a function compares a parameter with, as texts, and those beside a number."""
     for child in ast.walk(node):
         match child:
             case ast.Compare(ast.Name(own), _, others) if own == name:

@@ -106,7 +106,7 @@ class _Reader:
         lines = text.splitlines()
         for number, line in enumerate(lines):
             for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
-                call, end = _call_at(line, match.start())
+                call, end = call_at(line, match.start())
                 found = plain_call(call, self.parameters) if call is not None else None
                 if found is not None:
                     separator = SEPARATORS.match(line, end)
@@ -155,7 +155,7 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
     return (node, expected) if value is NO_VALUE else (node.left, Returns(value))
 
 
-def _call_at(line: str, start: int) -> tuple[ast.Call | None, int]:
+def call_at(line: str, start: int) -> tuple[ast.Call | None, int]:
     """Return the call that begins at a place, the shortest text that is one, and the position after it."""
     for bracket in itertools.islice(_BRACKET.finditer(line, start), MOST_ENDS):
         with contextlib.suppress(*PARSE_ERRORS):

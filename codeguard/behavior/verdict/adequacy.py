@@ -6,6 +6,7 @@ call notices may as well be the same function in other words, so that the share 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -14,10 +15,11 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.beyond import calls_beyond, uses_beyond
 from codeguard.behavior.inputs.tailored import own_inputs
 from codeguard.behavior.matching.repairs import single_edits
+from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference, same_value
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results, run_written
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, rows_of
-from codeguard.sandbox.model import CallResult, Level, Outcome
+from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, rows_of
+from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MOST_EDITS = 24
 LEAST_EDITS = 3  # of fewer, a share says nothing
@@ -26,6 +28,7 @@ MOST_CALLS = 64
 LEAST_NOTICED = 0.5
 PAIR = {"iterator", "row"}
 BEYOND_S = 0.25  # CPU seconds of a trusted function on calls beyond its examples, some of which are large
+_OF_CLASS = re.compile(r"\bsuper\(|\b__(?!\w*__\b)\w")  # what a method means only in the text of its class
 Item = TypeVar("Item")
 
 
@@ -39,45 +42,57 @@ class Strength:
 
 def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strength]:
     """Return what a function gives beyond its examples, and the share of its single edits that all its calls notice."""
-    domain = profile.domain
-    if domain is None or not profile.generated:
+    domain, beyond = profile.domain, list[ObservedCall]()
+    if not profile.generated:
         return Strength(1.0, ())
-    reference, shown = profile.reference, profile.shown_calls
-    runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
-    made = [*own_inputs(reference, shown, domain), *calls_beyond(shown)]
-    made = [(args, kwargs) for args, kwargs in made if domain.permits(args)]
-    refusals, twice = {guard.exception for guard in profile.contract.guards}, not profile.steady
-    beyond = yield from reference_results(runner, reference, made, profile.examples, twice, refusals)
-    if "()" not in reference.runnable.target:
-        used = yield from run_written(runner, list(uses_beyond(reference.definition, shown)))
-        given = ((item, item.answer.value) for item in used)
-        pairs = {id(item): one for item, one in given if isinstance(one, dict) and one.keys() == PAIR}
-        if any(same_value(one["iterator"], one["row"]) is not Comparison.SAME for one in pairs.values()):
-            used = [item for item in used if id(item) not in pairs]
-        beyond += used
+    if domain is not None:
+        reference, shown = profile.reference, profile.shown_calls
+        runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
+        made = [*own_inputs(reference, shown, domain), *calls_beyond(shown)]
+        made = [(args, kwargs) for args, kwargs in made if domain.permits(args)]
+        refusals, twice = {guard.exception for guard in profile.contract.guards}, not profile.steady
+        beyond += yield from reference_results(runner, reference, made, profile.examples, twice, refusals)
+        if "()" not in reference.runnable.target:
+            used = yield from run_written(runner, list(uses_beyond(reference.definition, shown)))
+            given = ((item, item.answer.value) for item in used)
+            pairs = {id(item): one for item, one in given if isinstance(one, dict) and one.keys() == PAIR}
+            if any(same_value(one["iterator"], one["row"]) is not Comparison.SAME for one in pairs.values()):
+                used = [item for item in used if id(item) not in pairs]
+            beyond += used
     return Strength((yield from _noticed(profile, beyond, level, budget)), tuple(beyond))
 
 
 def _noticed(profile: Profile, beyond: Sequence[ObservedCall], level: Level, budget: Budget) -> Steps[float]:
     """Return the share of a function's single edits that its calls notice; 1 if it has hardly any edits."""
-    runnable = profile.reference.runnable
-    calls = [item for item in (*profile.generated, *beyond) if item.call.args is not None]
-    made = [] if "()" in runnable.target else single_edits(profile.reference.definition.node)
+    reference, runnable = profile.reference, profile.reference.runnable
+    calls = [*profile.generated, *(item for item in beyond if item.call.args is not None)]
+    owner = reference.definition.owner
+    # Of a function without parameters there is a single call, which is all of it.
+    stays = _OF_CLASS.search(reference.definition.text) if owner else not reference.definition.parameters
+    made = [] if stays else single_edits(reference.definition.node)
     if len(made) < LEAST_EDITS or not calls:
         return 1.0
     edits = _spread(made, MOST_EDITS)
-    runner = CallRunner(runnable.extended(item.text for item in edits), level, budget)
+    put = "" if owner is None else f"\n{owner.name}.{{0}} = {{0}}"
+    runner = CallRunner(runnable.extended(item.text + put.format(item.name) for item in edits), level, budget)
     unnoticed = [item.name for item in edits]
     for some in (_spread(calls, FIRST_CALLS), _spread(calls, MOST_CALLS)):
         unnoticed = yield from _unnoticed(runner, unnoticed, some)
     return 1 - len(unnoticed) / len(edits)
 
 
+def _edited(call: Call, runnable: Runnable, name: str) -> Call:
+    """Return the same call of an edit of the function, or of its method."""
+    if "." in runnable.target:
+        return replace(call, target=re.sub(rf"\.{runnable.name}\b", f".{name}", call.target))
+    return replace(call, target=name if call.args is not None else call.target.replace(SUBJECT, name))
+
+
 def _unnoticed(runner: CallRunner, names: Sequence[str], calls: Sequence[ObservedCall]) -> Steps[list[str]]:
     """Return the edits that give on all calls what the function gives; one that ends its child gives something else."""
     same: list[str] = []
     while names:
-        asked = tuple(replace(item.call, target=name) for name in names for item in calls)
+        asked = tuple(_edited(item.call, runner.runnable, name) for name in names for item in calls)
         (result,) = yield from runner.run(Batch(asked), patient=False)
         rows = rows_of(result, len(calls))
         whole = [all(item.outcome is not Outcome.NOT_RUN for item in row) for row in rows]

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.expressions import written_guesses
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.fingerprints import Calls
+from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import Strength
@@ -39,6 +41,7 @@ from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome,
 
 MAX_EXAMPLES = 8
 MAX_SETTLED = 24
+MOST_ALONE, ALONE_S = 8, 0.25  # calls of a function that nothing is compared with, and their CPU seconds
 
 
 def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
@@ -126,7 +129,7 @@ class CandidateSession:
         """Return whether the candidate's class can be made as the call does, and the arguments bind."""
         runnable = self.candidate.runnable
         made = runnable.target.partition(".")[0]
-        if made in call.target and not makes_an_instance(runnable.target, runnable.source):
+        if f"{made}()" in call.target and not makes_an_instance(runnable.target, runnable.source):
             return False
         accepts = self.candidate.features.accepts
         if call.args is None:
@@ -139,6 +142,17 @@ class CandidateSession:
         """Return the candidate's answers to probes."""
         self.calls += len(calls)
         return (yield from own_answers(self.runner, calls))
+
+    def call_alone(self) -> Steps[None]:
+        """Call a candidate that answered nothing yet, for what its calls do."""
+        definition, runnable = self.candidate.definition, self.candidate.runnable
+        guessed = [example for example, _ in written_guesses(definition, self.candidate.module)]
+        made = (*docstring_examples(definition, "")[:MAX_EXAMPLES], *guessed[:MOST_ALONE])
+        calls = [call for example in made if (call := call_of(example, runnable))]
+        if calls:
+            self.calls += len(calls)
+            self.runner.budget = replace(self.budget, wall_s=4 * ALONE_S, cpu_s=ALONE_S)
+            yield from self.runner.run(Batch(tuple(calls)), patient=False)
 
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]

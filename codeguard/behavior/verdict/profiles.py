@@ -11,6 +11,7 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import file_guesses, guesses, related_guesses
+from codeguard.behavior.inputs.expressions import written_guesses
 from codeguard.behavior.inputs.generation import Arguments, generate, key_of, magnitude
 from codeguard.behavior.inputs.options import (
     OptionalParameter,
@@ -42,7 +43,7 @@ from codeguard.behavior.verdict.comparison import (
     same_value,
 )
 from codeguard.behavior.verdict.planted import sent
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, makes_an_instance
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 from codeguard.syntax.capabilities import (
     CHANCE,
@@ -141,7 +142,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if unknown:
         seen += yield from _discover_inputs(runner, reference)
     calls = [(item.args, item.kwargs) for item in examples if item.args is not None]
-    calls += [(item.call.args or (), item.call.kwargs) for item in seen]
+    calls += [(item.call.args, item.call.kwargs) for item in seen if item.call.args is not None]
     domain, steady = None, False
     if calls:
         domain = learned_domain(calls, reference.definition)
@@ -181,7 +182,9 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
 def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[ObservedCall]]:
     """Find inputs that a function without examples accepts; empty if it accepts none of the guesses."""
     sources = [guesses, related_guesses]
-    if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
+    if not makes_an_instance(reference.runnable.target, reference.runnable.source):
+        sources = []
+    elif any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
         sources.insert(0, file_guesses)
     monotonous: list[ObservedCall] = []
     for made in sources:
@@ -193,7 +196,13 @@ def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[Obs
             taken = list(itertools.islice(telling, 1))
         if taken:
             return [item for group in taken for item in group]
-    return monotonous
+    if monotonous:
+        return monotonous
+    written = written_guesses(reference.definition, reference.module)
+    used = {example.expression: options for example, options in written}
+    seen = yield from run_written(runner, [example for example, _ in written], used)
+    # What gives nothing may do anything.
+    return [item for item in seen if item.answer.value is not None or item.answer.stdout or item.answer.files]
 
 
 def _accepted_groups(

@@ -65,12 +65,13 @@ def one_edit_away(
     `observed` returns the profile of a trusted function.
     """
     features = session.candidate.features
-    made = repairs(session.candidate.runnable.node)
+    namesakes = library.namesakes_of(features)
+    made = repairs(session.candidate.runnable.node) if namesakes or claims_nothing else []
     if not made:
         return None
     runnable = session.candidate.runnable.extended(item.text for item in made)
     runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
-    for reference, similarity in library.namesakes_of(features):
+    for reference, similarity in namesakes:
         # Few nodes are one edit away from many functions: only the whole name shows which of them is meant.
         if similarity.name == 1.0 or not is_short(features):
             profile = yield from observed(reference)

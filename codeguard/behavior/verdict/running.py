@@ -321,9 +321,13 @@ class CallRunner:
             job = self._job(part)
             (result,) = yield (job,)
             if self.tier is Tier.IMPORTED and not _shows_something(result):
-                self.tier, self.importable = Tier.RESTRICTED, None
-                job = self._job(part)
-                (result,) = yield (job,)
+                self.tier = Tier.RESTRICTED
+                alone = self._job(part)
+                (other,) = yield (alone,)
+                if result.status is Status.COMPLETED and not _shows_something(other):
+                    self.tier = Tier.IMPORTED  # the module was imported, only these calls lack something
+                else:
+                    job, result, self.importable = alone, other, None
             if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
