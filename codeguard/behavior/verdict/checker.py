@@ -239,12 +239,7 @@ class BehaviorChecker:
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
-        alone = not references and not named
-        if alone and does_nothing(candidate.definition.node, computes=True):
-            empty = self._stub_report(candidate)
-            if empty is not None:
-                return empty
-        if alone and not self._can_be_probed(candidate):
+        if not (references or named or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
