@@ -7,6 +7,7 @@ import inspect
 import statistics
 import sys
 import sysconfig
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,11 @@ def test_a_function_that_claims_to_be_the_standard_librarys_is_compared_with_it(
     assert report.verdict not in CONVICTING
     whose = f"Python {sys.version_info.major}.{sys.version_info.minor}'s "
     assert (whose in report.origin or f" of {whose}" in report.reason) is (word != "no_signal")
+
+
+def test_a_copy_that_refuses_every_call_without_its_file_claims_nothing_false(check: Check) -> None:
+    report = check(inspect.getsource(webbrowser.open_new))
+    assert (report.decided_by, report.claims) == ("refuses-all", "")
 
 
 def test_the_teams_own_function_and_spec_come_first(check: Check) -> None:

@@ -292,7 +292,12 @@ def _name(seen: Observations) -> str:
 
 
 def _claimed(row: Row, seen: Observations) -> str:
-    """Return what a reader would take it for, "" where the claim of the row does not hold."""
+    """Return what a reader would take it for, "" where the claim of the row does not hold.
+
+    Beside what is everyone's, only what would convict beside the team's own shows that a claim is false.
+    """
+    if seen.everyones and "conviction" not in row.stages:
+        return ""
     name = row.claims.removeprefix(NOT)
     holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
     return f"{seen.expected_by.name} ({seen.expected_by.origin})" if holds else ""
