@@ -44,18 +44,19 @@ def twins_of(wanted: Features) -> list[tuple[Reference, Similarity]]:
 
 
 def _claims(pair: Similarity) -> bool:
-    """Return whether the text, or the description together with the signature, says that it is this function."""
-    said = (pair.doc or 0.0) >= LEAST_SAID or pair.body >= LEAST_COMMON_CODE
-    return pair.overlap.near_copy or (pair.certain_claim and said)
+    """Return whether the signature, together with the text or the description, says that it is this function."""
+    said = pair.overlap.near_copy or (pair.doc or 0.0) >= LEAST_SAID or pair.body >= LEAST_COMMON_CODE
+    return said and pair.same_signature and pair.comparable
 
 
 @cache
 def _places() -> Mapping[str, Sequence[str]]:
-    """Return the files with a function of a name, by name; those of names that too many files have are left out."""
+    """Return the files of public modules with a function of a name, by name; too common names are left out."""
     found: dict[str, list[str]] = {}
     for top in sorted(sys.stdlib_module_names - _LEFT_OUT):
-        for path, text in {} if top.startswith("_") else _texts(top).items():
-            for name in set(_DEFINITION.findall(text)):
+        for path, text in _texts(top).items():
+            private = any(part.startswith("_") and part != "__init__.py" for part in path.split("/"))
+            for name in () if private else set(_DEFINITION.findall(text)):
                 found.setdefault(name, []).append(path)
     return {name: paths for name, paths in found.items() if len(paths) <= MOST_NAMESAKES}
 
