@@ -26,7 +26,7 @@ class Weight:
 INSECURE = "insecure"
 # Signals that judge where a text comes from, flaws, or what was not read.
 NO_HARM = frozenset(
-    "provenance distance perplexity near_copy audit documents secrets insecure".split()  # noqa: SIM905
+    "provenance distance perplexity unrelated near_copy audit documents secrets insecure".split()  # noqa: SIM905
 )
 DEFAULTS: Mapping[str, Weight] = {
     f"{signal}.{rule}": Weight(*row)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
@@ -510,6 +511,7 @@ class Workspace:
         seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
         return parts_digest(
             POLICY_VERSION,
+            sys.version,  # its library is a reference
             self.specs_digest,
             self.trust_digest,
             level,

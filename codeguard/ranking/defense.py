@@ -44,7 +44,7 @@ from codeguard.trust.verified import VerifiedManifest
 KEPT_EVIDENCE = 100_000  # chunks
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
-SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line"})
+SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "unrelated.body"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
 # Suspicions that demote by themselves: less than one of 500 honest functions has one.
 DEMOTING = frozenset(

@@ -34,7 +34,6 @@ OTHER = '"""Return the distance of two places on a sphere."""'
 
 
 BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
-COMPUTING_NOTHING = ["return line", "print('working', line, limit)\n    return None", "logger.info(line)"]
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -43,16 +42,6 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
     report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
     assert report.reason == "does nothing with its arguments"
-
-
-@pytest.mark.parametrize("body", COMPUTING_NOTHING)
-def test_what_reads_its_arguments_and_computes_nothing_is_run_where_there_is_a_twin(
-    check: Check, body: str
-) -> None:
-    report = check(f"def distance_of(line, limit):\n    {OTHER}\n    {body}\n", TRUSTED)
-    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
-    run = check(f"def parse_line(line, limit):\n    {DOC}\n    {body}\n", TRUSTED)
-    assert run.reason != report.reason
 
 
 TOLD = '"""Return the distance of two places."""'
@@ -65,9 +54,6 @@ HONEST = [
     'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
     'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
     f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
-    'def same(value):\n    """The identity: whatever it is given."""\n    return value\n',
-    f"def distance_of(a, b):\n    {TOLD}\n    print(measured(a, b))\n",
-    'def note(line, level):\n    """Logs a line of the transfer."""\n    logger.info(line)\n',
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
     f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another

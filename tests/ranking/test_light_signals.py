@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import base64
+import fractions
 import inspect
 import random
+import re
+import shutil
+import statistics
+import tarfile
 import textwrap
+import zipfile
 import zlib
 
 import pytest
@@ -15,7 +23,7 @@ from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError
 from codeguard.models import Evidence, Trust
-from codeguard.ranking.signals import distance, perplexity, refuse_unknown
+from codeguard.ranking.signals import distance, perplexity, refuse_unknown, unrelated
 from codeguard.ranking.signals.base import Signal, SignalContext, SignalServices, Subject
 from codeguard.weights import Weights
 
@@ -70,6 +78,54 @@ def test_perplexity_flags_outliers_that_nobody_vouches_for(
     found = examined(perplexity.SIGNAL, text, trust=trust, model=model)
     assert [(item.id, item.penalty) for item in found] == ([("outlier", 0.5)] if flagged else [])
     assert examined(perplexity.SIGNAL, text, trust=trust) == []
+
+
+SAYS = '    """Return the date that a text in ISO 8601 says, without its time."""\n'
+DATE = f"def parse_iso_date(text):\n{SAYS}"
+DOES = (
+    "    year, month, day = text.split('T')[0].split('-')\n    return date(int(year), int(month), int(day))\n"
+)
+OTHER = "    for item in sorted(basket, key=price_of):\n        yield item.weight * item.price, shelf[item]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "trust", "flagged"),
+    [
+        (DATE + DOES, Trust.UNLISTED, False),
+        (DATE + OTHER, Trust.UNLISTED, True),
+        (DATE + "    # the date of a text in ISO 8601\n" + OTHER, Trust.UNLISTED, True),
+        (f"class Dates:\n{textwrap.indent(DATE + OTHER, '    ')}", Trust.MODIFIED, True),
+        (DATE + OTHER, Trust.COPY, False),
+        (DATE + OTHER, Trust.TRUSTED, False),
+        (DATE + "    return shelf[text]\n", Trust.UNLISTED, False),  # too short to tell
+        (f"def parse_iso_date(text):\n{OTHER}", Trust.UNLISTED, False),  # without a description
+    ],
+)
+def test_code_far_from_what_its_name_and_description_say_is_flagged(
+    text: str, trust: Trust, flagged: bool
+) -> None:
+    found = examined(unrelated.SIGNAL, text, trust=trust)
+    assert [(item.id, item.penalty, item.demotes) for item in found] == [("body", 1.5, False)] * flagged
+
+
+def test_bodies_exchanged_among_functions_of_the_standard_library_are_mostly_far() -> None:
+    described = re.compile(r'(def \w.*?""".*?"""\n)(.+)', re.DOTALL)
+    modules = (inspect, random, textwrap, ast, argparse, fractions, shutil, statistics, tarfile, zipfile)
+    functions = [
+        found.groups()
+        for module in modules
+        for chunk in chunk_file("m.py", inspect.getsource(module).encode()).chunks
+        if chunk.symbol and (found := described.fullmatch(textwrap.dedent(chunk.text))) is not None
+    ]
+    bodies = [body for _, body in functions]
+    random.Random(1).shuffle(bodies)
+
+    def share(texts: list[str]) -> float:
+        return sum(bool(examined(unrelated.SIGNAL, text)) for text in texts) / len(texts)
+
+    assert len(functions) > 200
+    assert share([head + body for head, body in functions]) < 0.03
+    assert share([head + body for (head, _), body in zip(functions, bodies, strict=True)]) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codeguard.analysis.python.sketches import KEYWORDS, Token, sketch_tokens
-from codeguard.corpus.patterns import lazy
 
-QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")  # calls that only tell
 MAX_STATEMENTS = 2_000
 VARIABLE = "$v"
 ITSELF = "$f"

@@ -16,14 +16,7 @@ from pathlib import Path
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
-from codeguard.analysis.python.statements import (
-    ITSELF,
-    MAX_STATEMENTS,
-    QUIET,
-    Statement,
-    is_variable,
-    statements,
-)
+from codeguard.analysis.python.statements import ITSELF, MAX_STATEMENTS, Statement, is_variable, statements
 from codeguard.analysis.rules.base import DetectorContext, Match, signal_of
 from codeguard.corpus import secrets, syntax
 from codeguard.corpus.patterns import lazy, stored
@@ -40,6 +33,7 @@ UNNAMED_SHARE = 0.1
 MAX_HUNKS = 8
 MAX_CHANGED_HUNKS = 3
 MAX_RUN = 300  # tokens of a changed range that are compared one by one
+QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")  # calls that only tell
 LEAVING, PROTECTING, WEAK, _OFF = (
     frozenset(words.split()) for words in stored(Path(__file__).with_name("protections.toml")).values()
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from codeguard.analysis.python.statements import QUIET
 from codeguard.behavior.source.definitions import Definition, Function
 from codeguard.syntax.names import dotted_name
 
@@ -15,8 +14,8 @@ LEAST_EMPTY = 3  # methods of a class that do nothing
 # Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
 _MEANT = re.compile(
     r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
-    r"|not (?:yet )?implemented|identity|unchanged|as is|interface|protocol|hook|always|constant|deprecated|removed"
-    r"|rais\w+|abort\w*|no longer|exceptions?|errors?|fails?|exits?|use\b[^\n]{1,80}\binstead)\b",
+    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
+    r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
@@ -25,20 +24,18 @@ _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
-def does_nothing(function: Function, *, computes: bool = False) -> bool:
+def does_nothing(function: Function) -> bool:
     """Return whether a function with parameters reads none of them, calls nothing and changes nothing.
 
-    It may return a constant, raise, or end without a result. With `computes` it is enough that it computes nothing from
-    them: it may return one as it is, and print or log what its description does not say. Declarations of overloaded or
-    abstract functions do not count.
+    It may return a constant, raise, or end without a result. Declarations of overloaded or abstract
+    functions do not count.
     """
     if any(dotted_name(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
         return False
     given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
     if not given:
         return False
-    said = set(re.findall(r"\b\w{3}", (ast.get_docstring(function) or "")[:4_000].lower()))
-    for node in _body(function, given if computes else (), said if computes else None):
+    for node in _body(function):
         if isinstance(node, (*_ASKS, *_CHANGES)) or (isinstance(node, ast.Name) and node.id in given):
             return False
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
@@ -113,25 +110,12 @@ def describes_result(definition: Definition) -> bool:
     return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
-def _body(function: Function, given: Collection[str], said: Collection[str] | None) -> Iterator[ast.AST]:
-    """Yield the nodes that a call executes, without exceptions raised, what is told, and a parameter returned."""
+def _body(function: Function) -> Iterator[ast.AST]:
+    """Yield the nodes that a call executes, except the arguments of raised exceptions."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Raise) or (said is not None and _only_tells(node, said)):
-            continue
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and node.value.id in given:
+        if isinstance(node, ast.Raise):
             continue
         yield node
         pending.extend(ast.iter_child_nodes(node))
-
-
-def _only_tells(node: ast.AST, said: Collection[str]) -> bool:
-    """Return whether a statement prints or logs something that no call computes, which no description says."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    name = dotted_name(call.func).lower() if isinstance(call, ast.Call) else ""
-    if call is None or QUIET.match(name) is None:
-        return False
-    if any(part[:3] in said for part in name.split(".")):  # `Logs …` of `logger.info`
-        return False
-    return sum(isinstance(part, ast.Call) for part in ast.walk(call)) == 1

@@ -45,7 +45,8 @@ class Reference:
     """A trusted function with its features and examples.
 
     Its file is parsed, and the code that it needs to run extracted, when first used, because most references of a
-    large corpus never are. `shown` are examples of its name in trusted tests.
+    large corpus never are. `shown` are examples of its name in trusted tests. `whose` module it is
+    in, "" for the team's own: what is everyone's convicts nobody.
     """
 
     facts: FunctionFacts = field(repr=False)
@@ -53,6 +54,7 @@ class Reference:
     text: str = field(repr=False)
     trusted: TrustedModules = field(repr=False)
     shown: tuple[Example, ...] = ()
+    whose: str = ""
 
     @property
     def name(self) -> str:
@@ -76,8 +78,8 @@ class Reference:
 
     @property
     def origin(self) -> str:
-        """File and line."""
-        return f"{self.path}:{self.facts.line}"
+        """File and line, or whose module and line."""
+        return f"{self.whose or self.path}:{self.facts.line}"
 
     @cached_property
     def module(self) -> Module:

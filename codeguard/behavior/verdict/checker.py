@@ -23,6 +23,7 @@ from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.specs.standard_library import twins_of
 from codeguard.behavior.verdict.adequacy import Strength
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
@@ -239,19 +240,21 @@ class BehaviorChecker:
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
-        alone = not references and not named
-        if alone and does_nothing(candidate.definition.node, computes=True):
-            empty = self._stub_report(candidate)
-            if empty is not None:
-                return empty
+        twins = [] if references else self._everyones(candidate)
         may_act = bool(candidate.reach.possible) and bool(library.references)
-        if alone and not (may_act or self._can_be_probed(candidate)):
+        if not (references or named or twins or may_act or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
         if candidate.usable is None:
             return self._untested(TOO_LARGE)
-        return _with_missing_names(candidate, references), references
+        return _with_missing_names(candidate, references or twins), references
+
+    def _everyones(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
+        """Return the functions of the standard library that a candidate claims to be, unless the user has a spec."""
+        specs = self._library.specs_for(candidate.features)
+        found = twins_of(candidate.features) if all(spec.shipped for spec in specs) else []
+        return [pair for pair in found if candidate.accepts(pair[0].examples)][:MAX_REFERENCES]
 
     def _wants_probes(self, plan: Plan) -> bool:
         return not plan[1] and self._can_be_probed(plan[0])
@@ -327,7 +330,9 @@ class BehaviorChecker:
         report = yield from _check_specs([item for item in specs if not item.shipped], session)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
+        # What the team's own code says comes before what is everyone's.
         references = references or (yield from self._matched_by_results(session))
+        references = references or self._everyones(candidate)
         for reference, similarity in references:
             same = identical(session, reference)
             if same is not None:

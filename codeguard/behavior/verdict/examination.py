@@ -208,7 +208,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
     smallest = seen.wrong_calls or seen.found.wrong or seen.any_wrong
     problem = seen.standard.problem if isinstance(seen.standard, Profile) else ""
     texts = {
-        "name": seen.expected_by.name,
+        "name": _name(seen),
         "shown": smallest[0].text if smallest else "",
         "beyond": seen.wrong_beyond[0].text if seen.wrong_beyond else "",
         "agreed": len(seen.agreed),
@@ -244,7 +244,7 @@ def _unless_spared(report: CheckReport, seen: Observations) -> Steps[CheckReport
     return replace(
         report,
         verdict=Verdict.NO_SIGNAL,
-        reason=row.reason.format(name=seen.reference.name, reason=report.reason, origin=origin),
+        reason=row.reason.format(name=_name(seen), reason=report.reason, origin=origin),
         claims=claims,
         refuted=bool(claims),
         decided_by=row.id,
@@ -285,8 +285,19 @@ STAGES: tuple[tuple[str, Callable[[Observations], Steps[None]]], ...] = (
 )
 
 
+def _name(seen: Observations) -> str:
+    """Return the name of what it is compared with, with whose it is if that is not the team's own."""
+    name, whose = seen.expected_by.name, seen.everyones
+    return f"{name} of {whose}" if whose else name
+
+
 def _claimed(row: Row, seen: Observations) -> str:
-    """Return what a reader would take it for, "" where the claim of the row does not hold."""
+    """Return what a reader would take it for, "" where the claim of the row does not hold.
+
+    Beside what is everyone's, only what would convict beside the team's own shows that a claim is false.
+    """
+    if seen.everyones and "conviction" not in row.stages:
+        return ""
     name = row.claims.removeprefix(NOT)
     holds = name == ALWAYS or (name != "" and seen.holds(name) is not row.claims.startswith(NOT))
     return f"{seen.expected_by.name} ({seen.expected_by.origin})" if holds else ""

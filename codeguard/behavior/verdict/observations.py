@@ -138,6 +138,11 @@ class Observations:
         """The trusted function, or the spec."""
         return self.standard if isinstance(self.standard, Spec) else self.standard.reference
 
+    @property
+    def everyones(self) -> str:
+        """Whether the trusted function is the standard library's, and not the team's own."""
+        return "" if isinstance(self.standard, Spec) else self.reference.whose
+
     # The two texts
 
     @property
