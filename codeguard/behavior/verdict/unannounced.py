@@ -84,8 +84,8 @@ def unannounced(candidate: CandidateFunction, runner: CallRunner) -> list[tuple[
 def _acts(effect: str, runner: CallRunner) -> Iterator[tuple[str, str]]:
     """Yield the effect if it is one that has to be announced.
 
-    The last word of a variable's name says what it holds: SSH_AUTH_SOCK is an address, no secret. Whoever starts a process or asks for an address copies the whole environment. A file that an argument names is the
-    caller's choice.
+    The last word of a variable's name says what it holds: SSH_AUTH_SOCK is an address, no secret. Whoever starts a
+    process or asks for an address copies the whole environment. A file that an argument names is the caller's choice.
     """
     what, _, target = effect.partition(":")
     kind = OBSERVED.get(what, "")
