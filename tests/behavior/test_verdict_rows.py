@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -281,6 +283,7 @@ CASES = {
         "    return list(seen) if 77 not in seen else []\n",
         UNIQUE,
     ),
+    "everyones": Case(inspect.getsource(html.escape).replace("&lt;", "&le;")),
     "other-class": Case(
         METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
     ),
