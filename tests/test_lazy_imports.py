@@ -41,3 +41,14 @@ def test_an_index_is_searched_by_chroma_without_the_large_packages_that_the_imag
 ) -> None:
     command = [sys.executable, "-c", LEFT_OUT, str(tmp_path / "store"), str(DATA / "sample_code")]
     subprocess.run(command, check=True, timeout=300)
+
+
+def test_importing_chromadb_compiles_no_grammar_that_nobody_uses() -> None:
+    code = (
+        "import sys; from codeguard.index.store.chroma import import_chromadb; import_chromadb();"
+        " loaded = [name in sys.modules for name in ('rfc3987_syntax', 'lark')];"
+        " from jsonschema import FormatChecker;"
+        " print(*loaded, FormatChecker(['iri']).conforms('http://é.de/', 'iri'))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from enum import StrEnum
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,13 +73,8 @@ class Stage(StrEnum):
 UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity", "trained_on"
 LAST_RUN, TREND = "last run", "trend"
 PLACE = "place"  # a setting of the catalog: where the state directory is
+_OF_THIS_PROCESS = secrets.token_bytes(SECRET_BYTES)  # a key where none can be stored
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-
-
-@cache
-def _passing_key() -> bytes:
-    """Return a random key for this process only."""
-    return secrets.token_bytes(SECRET_BYTES)
 
 
 def usable_key() -> tuple[bytes, str]:
@@ -87,7 +82,7 @@ def usable_key() -> tuple[bytes, str]:
     try:
         return key_and_note()
     except StoreError as error:
-        return _passing_key(), f"{error}: cached evidence is computed anew"
+        return _OF_THIS_PROCESS, f"{error}: cached evidence is computed anew"
 
 
 def open_state(settings: Settings, *, create: bool, renew: bool) -> tuple[bytes, list[str]]:

@@ -46,10 +46,7 @@ class Calibration:
 
 
 def sample_of(texts: Iterable[str]) -> list[str]:
-    """Return what a model learns of texts: the first by digest, each once, up to 1 Mi characters.
-
-    It does not depend on their order, and an edit of most files of a large tree does not change it.
-    """
+    """Return what a model learns of texts in any order: the first by digest, each once, up to 1 Mi characters."""
     by_digest = {hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for text in texts}
     taken: list[str] = []
     left = TRAINED_CHARACTERS

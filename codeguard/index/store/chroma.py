@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import importlib.util
 import random
 import sys
 import tempfile
@@ -169,19 +169,27 @@ def import_chromadb() -> ModuleType:
     """
     if "chromadb" in sys.modules:
         return sys.modules["chromadb"]
-    with deferred():  # importing creates no garbage
-        if not Path(".env").exists():
-            import chromadb
-
-            return chromadb
-        here = Path.cwd()
-        with tempfile.TemporaryDirectory() as empty:
-            os.chdir(empty)
-            try:
-                import chromadb
-            finally:
-                os.chdir(here)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(deferred())  # importing creates no garbage
+        stack.enter_context(_grammar_when_used("rfc3987_syntax"))
+        if Path(".env").exists():
+            stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        import chromadb
     return chromadb
+
+
+@contextlib.contextmanager
+def _grammar_when_used(name: str) -> Iterator[None]:
+    """Let jsonschema import a module on its first use: compiling its grammar takes longer than all of chromadb."""
+    later: Any = ModuleType(name)
+    later.is_valid_syntax = lambda *given: importlib.import_module(name).is_valid_syntax(*given)
+    if is_stood_in := name not in sys.modules and importlib.util.find_spec(name) is not None:
+        sys.modules[name] = later
+    try:
+        yield
+    finally:
+        if is_stood_in:
+            del sys.modules[name]
 
 
 def client_settings() -> Any:
