@@ -50,7 +50,7 @@ from codeguard.behavior.verdict.running import (
     worlds_for,
 )
 from codeguard.behavior.verdict.table import named
-from codeguard.behavior.verdict.unannounced import judged_by_effects
+from codeguard.behavior.verdict.unannounced import has_unsaid_effect, judged_by_effects
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
@@ -241,7 +241,7 @@ class BehaviorChecker:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
         twins = [] if references else self._everyones(candidate)
-        may_act = bool(candidate.certain_of_class) and bool(library.references)
+        may_act = bool(library.references) and has_unsaid_effect(candidate)
         if not (references or named or twins or may_act or self._can_be_probed(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects, self._lookalike_name(candidate)
@@ -358,7 +358,7 @@ class BehaviorChecker:
             reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = self._untested(reason)
         silent = report.verdict is Verdict.NO_SIGNAL and not report.refuted and not session.answers
-        if silent and candidate.certain_of_class:
+        if silent and has_unsaid_effect(candidate):
             yield from session.call_alone()
         report = replace(judged_by_effects(session, report), answers=session.answers)
         return replace(report, effects=report.effects or candidate.effects)

@@ -56,6 +56,13 @@ def announced_words(candidate: CandidateFunction) -> frozenset[str]:
     return said.union(*map(description_stems, texts))
 
 
+def has_unsaid_effect(candidate: CandidateFunction) -> bool:
+    """Return whether by its source a function is certain to have an effect of a kind that nothing announces."""
+    kinds = {effect.kind for effect in candidate.certain_of_class} & _STEMS.keys()
+    said = announced_words(candidate) if kinds else frozenset()
+    return any(said.isdisjoint(_STEMS[kind]) for kind in kinds)
+
+
 def judged_by_effects(session: CandidateSession, report: CheckReport) -> CheckReport:
     """Return the report of a function of which no comparison showed anything, with what its calls did."""
     if report.verdict is not Verdict.NO_SIGNAL or report.refuted:
