@@ -76,6 +76,8 @@ def _mixed(pools: Iterable[Sequence[str]]) -> list[str]:
 def written_guesses(definition: Definition, module: Module) -> list[Filled]:
     """Return calls as expressions, each with the optional parameter that it sets, those that set none first."""
     owner, name = definition.owner, definition.name
+    if name.startswith("__"):  # every class has its own state to make and to show
+        return []
     key = ("written values", 0)
     writer: _Writer = module.remembered.get(key) or module.remembered.setdefault(key, _Writer(module))
     is_bound = owner is not None and definition.binding == "instance"
