@@ -280,7 +280,7 @@ def test_wrong_arguments_are_said_in_one_line(
 
 
 def test_an_error_of_our_own_is_said_in_one_line(indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexed, "query", lambda *args, **named: 1 // 0)
+    monkeypatch.setattr(indexed, "query_many", lambda *args, **named: 1 // 0)
     answer = call(indexed, "search_code", query=QUERY)
     assert answer.is_error
     assert "internal error (ZeroDivisionError)" in answer.content[0].text

@@ -212,13 +212,16 @@ class Observations:
 
         What was not observed counts only if the function itself does it or uses what does by its name; of a copied
         class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
-        code or frames does not count at all.
+        code or frames does not count at all. What making its object does is no effect of a method.
         """
+        candidate = self.session.candidate
+        making = candidate.certain_of_class - candidate.reach.certain if candidate.definition.owner else ()
         seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
+        seen -= {item.kind for item in making}
         sure = self.similarity.claimed and not self.similarity.name_only
         sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
-        own = self.session.candidate.reach.certain
+        own = candidate.reach.certain
         own |= {item for item in self.certain if item.kind in OUTWARD}
         return [item for item in self.extra if item.kind in seen or (item.kind in convicting and item in own)]
 
