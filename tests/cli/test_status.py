@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from codeguard.cli import main
 from codeguard.cli.config import KEYS
-from codeguard.config import DefenseConfig, Settings, load_settings
+from codeguard.config import DefenseConfig, OpinionConfig, Settings, load_settings
 from codeguard.index.workspace import Stage, Workspace
 
 pytestmark = pytest.mark.ci
@@ -210,9 +210,10 @@ def test_each_needs_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_setting_is_described_once() -> None:
-    own = {"defense", "source", "fixed_seed"}  # a table, and what no file can set
+    own = {"defense", "opinion", "source", "fixed_seed"}  # tables, and what no file can set
     names = {field.name for field in dataclasses.fields(Settings)} - own
     names |= {f"defense.{field.name}" for field in dataclasses.fields(DefenseConfig)}
+    names |= {f"opinion.{field.name}" for field in dataclasses.fields(OpinionConfig)}
     assert names == KEYS.keys()
 
 

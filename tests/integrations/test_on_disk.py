@@ -88,7 +88,7 @@ def of_mcp(desk: Desk) -> tuple[Answer, str]:
     from codeguard.integrations.mcp import Fence, _Assistant
 
     with desk.guard() as guard:
-        answer = _Assistant(guard, "rerank", ()).search(QUERY, 5, Fence())
+        answer = _Assistant([guard], "rerank", (), lambda: None).search(QUERY, 5, Fence())
     return of_values(answer["results"]), " ".join(answer["warnings"])
 
 
