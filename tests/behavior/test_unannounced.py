@@ -45,7 +45,6 @@ def test_an_effect_counts_unless_it_is_announced(
 
 HARMLESS = {
     "when imported": "import os\nHOME = os.environ.get('API_TOKEN')\n\ndef zz(row):\n    return [*row[1:], *row[:1]]\n",
-    "an address": "import os\n\ndef zz():\n    return os.environ.get('SSH_AUTH_SOCK')\n",
     "clock, chance": "import time, random\n\ndef zz(row):\n    time.sleep(1)\n    return random.sample([*row], 1)\n",
     "a class that is made": "import collections\n\ndef zz(row):\n    return collections.namedtuple('Row', 'a')(row)\n",
     "the caller's file": "def zz(one):\n    with open(one, 'w') as stream:\n        stream.write('x')\n    return 1\n",

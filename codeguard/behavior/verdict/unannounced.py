@@ -91,15 +91,15 @@ def unannounced(candidate: CandidateFunction, runner: CallRunner) -> list[tuple[
 def _acts(effect: str, runner: CallRunner) -> Iterator[tuple[str, str]]:
     """Yield the effect if it is one that has to be announced.
 
-    The last word of a variable's name says what it holds: SSH_AUTH_SOCK is an address, no secret. Whoever starts a
-    process or asks for an address copies the whole environment. A file that an argument names is the caller's choice.
+    Whoever starts a process or asks for an address copies the whole environment. A file that an argument names is the
+    caller's choice.
     """
     what, _, target = effect.partition(":")
     kind = OBSERVED.get(what, "")
     if kind == ENVIRONMENT:
         others = {OBSERVED.get(other.partition(":")[0]) for other in runner.called}
         copied = "env:*" in runner.called and not others.isdisjoint((NETWORK, PROCESS))
-        if what == "setenv" or (not copied and not SECRET.isdisjoint(name_words(target)[-1:])):
+        if what == "setenv" or (not copied and not SECRET.isdisjoint(name_words(target))):
             yield kind, effect
     elif kind == FILES:
         given = any(f"/{target}".endswith(f"/{name}") for name in runner.given if name)
