@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -51,15 +52,22 @@ SLEPT = STANDING.format("timeout=0.15") + "    while True:\n        pass\n"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who waits for a core")
 def test_a_loaded_machine_makes_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three others share the core of a job that has much to do, so it takes four times as long."""
+    """Three others share the core of a job that has much to do, so it takes four times as long.
+
+    What it may take is twice what this machine needs for it alone: a fixed number would fail on a slower one.
+    """
     monkeypatch.setattr(zygotes, "_MOST_WAITS", 1000)
+    before = time.process_time()
+    sum(range(10_000_000))
+    alone_s = time.process_time() - before
     cores = os.sched_getaffinity(0)
     core = min(cores)
     busy = [
         subprocess.Popen([sys.executable, "-I", "-c", BUSY, str(core)], stdout=subprocess.PIPE)
         for _ in range(3)
     ]
-    long = Job("def f():\n    return sum(range(10_000_000))\n", (Call("f"),), limits=Limits(0.3, cpu_s=20.0))
+    source = "def f():\n    return sum(range(10_000_000))\n"
+    long = Job(source, (Call("f"),), limits=Limits(2 * alone_s, cpu_s=20.0))
     try:
         for process in busy:
             assert process.stdout is not None
