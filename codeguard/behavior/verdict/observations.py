@@ -218,6 +218,8 @@ class Observations:
         making = candidate.certain_of_class - candidate.reach.certain if candidate.definition.owner else ()
         seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         seen -= {item.kind for item in making}
+        if self.everyones:  # another release's files read other settings when they are imported
+            seen &= OUTWARD
         sure = self.similarity.claimed and not self.similarity.name_only
         sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
