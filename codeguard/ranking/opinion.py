@@ -123,11 +123,11 @@ class SecondOpinion:
             )
         for item, row in zip(chosen, rows, strict=True):
             both = [
-                (*pair, own)
-                for pair, own in zip(cases[item.prompt].items(), row, strict=True)
+                (call, shortened(result_text(value_of(value))), own)
+                for (call, value), own in zip(cases[item.prompt].items(), row, strict=True)
                 if own is not None
             ]
-            wrong = [part for part in both if part[2] != shortened(result_text(value_of(part[1])))]
+            wrong = [part for part in both if part[2] != part[1]]
             if len(both) >= LEAST_AGREED and len(wrong) >= LEAST_WRONG:
                 found[item.chunk] = contradicted(
                     item.chunk,

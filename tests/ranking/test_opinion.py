@@ -84,7 +84,7 @@ def test_what_contradicts_answers_that_agree_is_demoted_and_nothing_is_raised(co
     ]
     assert list(opinions(ranking)) == ["third_smallest"]
     assert (
-        "called with ([3, 1, 2, 9],) it returns 2.0, the configured model expects 3; it differs in 4 of 4 calls"
+        "called with ([3, 1, 2, 9],) it returns 2.0, the configured model expects 3.0; it differs in 4 of 4 calls"
         in opinions(ranking)["third_smallest"]
     )
     assert all(
