@@ -485,8 +485,8 @@ def _is_open(report: CheckReport | None) -> bool:
 
 
 def _agrees(report: CheckReport) -> bool:
-    """Return whether every call agreed, on calls that show it or on such that are too weak."""
-    return report.verdict is Verdict.PASS or report.decided_by == "too-weak"
+    """Return whether every call agreed, on calls that show it or on such that cannot."""
+    return report.verdict is Verdict.PASS or report.decided_by in ("too-weak", "edited")
 
 
 def _with_missing_names(

@@ -359,6 +359,12 @@ class Observations:
         return self.noticed < LEAST_NOTICED
 
     @property
+    def edited(self) -> bool:
+        """Whether the text is the trusted one with an edit, which no call notices: its own calls cannot clear it."""
+        overlap = self.similarity.overlap
+        return overlap.edited_copy and not overlap.is_whole
+
+    @property
     def incomparable(self) -> list[CaseResult]:
         """The results that cannot be compared, or that the sandbox hides, the smallest first."""
         found = [item for item in self.probed or self.results if item.incomparable or is_hidden(item)]
