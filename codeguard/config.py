@@ -70,6 +70,7 @@ class DefenseConfig:
     file_budget_s: float = 20.0
     required_level: str = "L2"
     modules: tuple[str, ...] = ()
+    wheels: tuple[str, ...] = ()
     disabled_signals: tuple[str, ...] = ()
     weights: Weights = field(default_factory=Weights)
 

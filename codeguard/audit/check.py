@@ -15,6 +15,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.behavior.specs.contract import Contract
+from codeguard.behavior.specs.everyones import locked_wheels
 from codeguard.behavior.specs.files import spec_files
 from codeguard.behavior.verdict.profiles import observe
 from codeguard.behavior.verdict.running import drive
@@ -149,6 +150,7 @@ def _material(
         seed=seed_of(chosen) if index is None else index.seed,
         required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
+        locked=locked_wheels(chosen.defense.wheels, trusted)[0],
         facts=trusted_facts(executor, trusted, None if index is None else index.catalog),
     )
 

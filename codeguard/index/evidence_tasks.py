@@ -20,6 +20,7 @@ from typing import Any
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
+from codeguard.behavior.specs.everyones import Wheels, locked_shelf
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
@@ -79,13 +80,14 @@ def material(
     required_level: str,
     zygotes: int = 1,
     given: Texts = (),
+    locked: Wheels = (),
     facts: Mapping[str, Any] | None = None,
 ) -> Shared:
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the modules that the sandbox
-    provides. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known of
-    the trusted files, by path (`trusted_facts`).
+    provides, `locked` packages of everyone's. `zygotes` is the number of checks that a worker's sandbox may run at
+    once. `facts` are what is known of the trusted files, by path (`trusted_facts`).
     """
     value = {
         **comparing,
@@ -94,6 +96,7 @@ def material(
         "required_level": required_level,
         "zygotes": zygotes,
         "given": given,
+        "locked": locked,
         "facts": facts or {},
     }
     return Shared.of_values(value)
@@ -129,7 +132,8 @@ def _library(shared: Shared) -> SpecLibrary:
     files = [rebuilt(item) for item in value["trusted"] or ()]
     tests = [file for file in files if is_test(file.path)]
     facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
-    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+    library = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+    return replace(library, locked=[locked_shelf(value["locked"])])
 
 
 @functools.lru_cache(maxsize=1)

@@ -455,6 +455,7 @@ class Workspace:
 
     def material(self, static: StaticEvidence, executor: Executor | None = None) -> Shared:
         """Return the material that the workers of an executor need for checks, by default this process's worker."""
+        from codeguard.behavior.specs.everyones import locked_wheels
         from codeguard.index.evidence_tasks import material, trusted_facts  # imports the checker
         from codeguard.index.observation_tasks import compared
 
@@ -464,6 +465,12 @@ class Workspace:
         if self._material is None or self._material[0] != key:
             files = self.trusted_files()
             trusted = None if self.manifest is None else files
+            locked, others = locked_wheels(self.settings.defense.wheels, files)
+            if others:
+                more = f", {len(others)} in all" if len(others) > 1 else ""
+                self.warnings.append(
+                    f"no trusted requirements file has the hash of {others[0]}{more}: not compared with"
+                )
             made = material(
                 trusted=trusted,
                 comparing=compared(trusted, static.names, executor, self.catalog),
@@ -471,6 +478,7 @@ class Workspace:
                 seed=self.seed,
                 required_level=self.settings.defense.required_level,
                 given=self.given,
+                locked=locked,
                 zygotes=zygotes,
                 facts=trusted_facts(executor, files, self.catalog),
             )
@@ -513,7 +521,18 @@ class Workspace:
             self.settings.defense.required_level,
             seed_id,
             *(part for text in self.given for part in text),
+            *self._wheels,
         )
+
+    @cached_property
+    def _wheels(self) -> list[str]:
+        """The wheels that the user names, by path and stamp: what a trusted file locks of them is in `trust_digest`."""
+        if not self.settings.defense.wheels:
+            return []
+        from codeguard.behavior.specs.everyones import wheels_in  # brings the checker
+
+        files = wheels_in(self.settings.defense.wheels)
+        return [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path in files for stat in [path.stat()]]
 
     def reports(
         self,

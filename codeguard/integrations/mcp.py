@@ -28,10 +28,21 @@ from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
 from codeguard.escaping import escaped
 from codeguard.index.behavior_reports import checkable
 from codeguard.integrations.documents import MOST_COPIES
-from codeguard.models import CONVICTING, CheckReport, Chunk, Coverage, OnDisk, Severity, Trust, Verdict
+from codeguard.models import (
+    CONVICTING,
+    CheckReport,
+    Chunk,
+    Coverage,
+    Evidence,
+    OnDisk,
+    Severity,
+    Trust,
+    Verdict,
+)
 from codeguard.ranking.defense import DEMOTING
 from codeguard.ranking.documents import EXTENSIONS, read_document
 from codeguard.ranking.inventory import Inventory
+from codeguard.ranking.opinion import second_opinion
 from codeguard.ranking.reranking import Ranked, keeps
 from codeguard.ranking.scoring import by_urgency
 
@@ -153,7 +164,7 @@ def make_server(
         `suspicious`: something was found by reading that speaks against it;
         `unknown`: none of these, which is no approval.
         `ran` names the functions that were run and against what, `not_run` the others and why. With a purpose,
-        `own` names code of the team's own for it.
+        `own` names code of the team's own for it, and `second_opinion` what contradicts the user's model about it.
         """
         return assistant.answer(lambda fence: assistant.check(code, language, purpose, fence))
 
@@ -254,9 +265,23 @@ class _Assistant:
             outcome = "contradicted"
         elif outcome == "unknown" and passed and not said["not_audited"]:
             outcome = "verified"
-        own = self._guards[0].query(purpose, MOST_OWN, mode="drop").results if purpose.strip() else ()
+        opinions: Mapping[Chunk, Evidence] = {}
+        own: Sequence[Ranked] = ()
+        if purpose.strip():
+            guard = self._guards[0]
+            own = guard.query(purpose, MOST_OWN, mode="drop").results
+            # Of several functions a sentence does not say which of them it is about.
+            asked = checked if len(checked) == 1 or guard.settings.opinion.send_names else []
+            silent = [(chunk, file) for chunk, report in asked if report.verdict is Verdict.NO_SIGNAL]
+            opinions, problem = second_opinion(guard.workspace, guard.settings.defense, purpose, silent)
+            said["warnings"] += [fence.around(problem)] if problem else []
+        outcome = "contradicted" if opinions else outcome
         return {
             "outcome": outcome,
+            "second_opinion": [
+                {"symbol": fence.name(chunk.symbol), "reason": fence.around(part.reason)}
+                for chunk, part in opinions.items()
+            ],
             "ran": [_ran(chunk, report, fence) for chunk, report in checked if _was_compared(report)],
             "not_run": [
                 {"symbol": fence.name(chunk.symbol), "why": fence.around(report.reason)}

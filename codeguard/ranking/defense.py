@@ -352,11 +352,11 @@ class DefenseManager:
         judged = [self._judge(item, z) for item, z in zip(known, z_scores, strict=True)]
         return self._ordered(self._disputed(known, judged))
 
-    def reconsidered(self, outcome: DefenseOutcome, found: Mapping[str, Evidence]) -> DefenseOutcome:
-        """Return the candidates in the order that they have with more evidence, by their ids."""
+    def reconsidered(self, outcome: DefenseOutcome, found: Mapping[Chunk, Evidence]) -> DefenseOutcome:
+        """Return the candidates in the order that they have with more evidence."""
         return self._ordered(
             [
-                replace(item, evidence=(*item.evidence, found[item.id])) if item.id in found else item
+                replace(item, evidence=(*item.evidence, found[item.chunk])) if item.chunk in found else item
                 for item in (*outcome.retained, *outcome.dropped)
             ]
         )

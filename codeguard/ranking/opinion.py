@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hmac
 import itertools
+import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from codeguard.behavior.budget import Budget
@@ -28,12 +29,13 @@ from codeguard.behavior.verdict.running import (
     own_answers,
     worlds_for,
 )
-from codeguard.config import DefenseConfig, OpinionConfig
+from codeguard.config import DefenseConfig, OpinionConfig, below_level
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
 from codeguard.index.catalog import Catalog
-from codeguard.models import ChunkKind, Evidence, SourceFile, Trust, Verdict, parts_digest
+from codeguard.index.workspace import Workspace
+from codeguard.models import Chunk, ChunkKind, Evidence, SourceFile, Trust, Verdict, parts_digest
 from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.signals.behavior import OPINION, contradicted
 from codeguard.sandbox import Level, Sandbox
@@ -60,11 +62,25 @@ Cases = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A candidate for a second opinion, its function, and what the model is told of it."""
+    """A function that a second opinion is asked for, and what the model is told of it."""
 
-    ranked: Ranked
+    chunk: Chunk
     function: CandidateFunction
     prompt: str
+
+
+def second_opinion(
+    workspace: Workspace, config: DefenseConfig, question: str, candidates: Iterable[tuple[Chunk, SourceFile]]
+) -> tuple[dict[Chunk, Evidence], str]:
+    """Return what `SecondOpinion.of` gives for an index; nothing where no model is configured or nothing may run."""
+    settings = workspace.settings.opinion
+    if not settings.endpoint or not config.enabled("behavior"):
+        return {}, ""
+    if below_level(workspace.level, config.required_level):
+        return {}, ""
+    key, level = os.environ.get("CODEGUARD_LLM_KEY", ""), Level[config.required_level]
+    asked = SecondOpinion(settings, key, workspace.catalog, level, workspace.seed)
+    return asked.of(question, candidates, config)
 
 
 class SecondOpinion:
@@ -85,20 +101,19 @@ class SecondOpinion:
     def of(
         self,
         question: str,
-        ranked: Sequence[Ranked],
-        whole: Callable[[Ranked], SourceFile],
+        candidates: Iterable[tuple[Chunk, SourceFile]],
         config: DefenseConfig,
-    ) -> tuple[dict[str, Evidence], str]:
-        """Return the evidence against candidates, by id, and why the model gave no opinion, "" if it did.
+    ) -> tuple[dict[Chunk, Evidence], str]:
+        """Return the evidence against functions, and why the model gave no opinion, "" if it did.
 
-        `whole` gives the file of a candidate with what it imports. In the sandbox all candidates together may spend
-        what one file may.
+        `candidates` are functions of which nothing is known, with their files; the first of them are judged. In the
+        sandbox all together may spend what one file may.
         """
-        made = (self._subject(question, item, whole(item)) for item in ranked if _is_open(item))
+        made = (self._subject(question, *item) for item in candidates)
         asked = [item for item in itertools.islice(made, MOST_JUDGED) if item is not None]
         cases, problem = self._agreed(dict.fromkeys(item.prompt for item in asked))
         chosen = [item for item in asked if len(cases.get(item.prompt, ())) >= LEAST_AGREED]
-        found: dict[str, Evidence] = {}
+        found: dict[Chunk, Evidence] = {}
         if not chosen:
             return found, problem
         meter, weight = Meter(config.file_budget_s), config.weights[OPINION]
@@ -108,24 +123,24 @@ class SecondOpinion:
             )
         for item, row in zip(chosen, rows, strict=True):
             both = [
-                (*pair, own)
-                for pair, own in zip(cases[item.prompt].items(), row, strict=True)
+                (call, shortened(result_text(value_of(value))), own)
+                for (call, value), own in zip(cases[item.prompt].items(), row, strict=True)
                 if own is not None
             ]
-            wrong = [part for part in both if part[2] != shortened(result_text(value_of(part[1])))]
+            wrong = [part for part in both if part[2] != part[1]]
             if len(both) >= LEAST_AGREED and len(wrong) >= LEAST_WRONG:
-                found[item.ranked.id] = contradicted(
-                    item.ranked.chunk,
+                found[item.chunk] = contradicted(
+                    item.chunk,
                     *min(wrong, key=lambda part: (len(part[0]), part)),
                     f"{len(wrong)} of {len(both)}",
                     weight,
                 )
         return found, problem
 
-    def _subject(self, question: str, item: Ranked, file: SourceFile) -> _Subject | None:
+    def _subject(self, question: str, chunk: Chunk, file: SourceFile) -> _Subject | None:
         try:
             with Deadline(PLANNING_S):
-                function = read_candidate(item.chunk, file)
+                function = read_candidate(chunk, file)
                 if isinstance(function, str) or function.usable is None:
                     return None
         except DeadlineError:
@@ -143,7 +158,7 @@ class SecondOpinion:
             number = hmac.digest(self._seed, described.encode("utf-8", "replace"), "sha256").hex()[:16]
             shown = escaped(mask_secrets(described), keep="\n\t")
             prompt += f"\nWhat its author says of it:\n<<untrusted {number}\n{shown}\nuntrusted {number}>>"
-        return _Subject(item, function, prompt)
+        return _Subject(chunk, function, prompt)
 
     def _answers(self, function: CandidateFunction, cases: Cases, meter: Meter) -> Steps[Answers]:
         runner = CallRunner(function.runnable, self._level, self._budget)
@@ -196,7 +211,7 @@ def cases_in(answer: str) -> Cases:
     return {repr(args): repr(value) for args, value in pairs[:MOST_CALLS] if isinstance(args, tuple)}
 
 
-def _is_open(item: Ranked) -> bool:
+def is_open(item: Ranked) -> bool:
     """Return whether nothing is known of what a function of unknown origin does."""
     known = item.trust in (Trust.TRUSTED, Trust.COPY) or item.convicted or item.demoted
     return not known and item.chunk.kind is ChunkKind.FUNCTION and item.verdict == Verdict.NO_SIGNAL.value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -29,7 +28,6 @@ from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, disti
 from codeguard.ranking.restated import restated
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
-from codeguard.sandbox import Level
 from codeguard.trust.acceptances import ACCEPTED_NAME
 
 Vector = NDArray[np.float32]
@@ -210,12 +208,7 @@ class Searcher:
             warnings[
                 f"fewer than {k} files with different texts remain among the {limit} nearest chunks (max_candidates)"
             ] = None
-        if (
-            defense
-            and not self._under_way
-            and workspace.settings.opinion.endpoint
-            and config.enabled("behavior")
-        ):
+        if defense and not self._under_way and workspace.settings.opinion.endpoint:
             outcome = self._with_second_opinion(query.text, outcome, manager, config, warnings)
         if defense and self._refused:
             warnings[f"{self._refused} acceptances do not verify: they do not count"] = None
@@ -236,19 +229,14 @@ class Searcher:
         warnings: dict[str, None],
     ) -> DefenseOutcome:
         """Return the candidates in the order that they have once the user's model was asked about them."""
-        workspace = self._workspace
-        if below_level(workspace.level, config.required_level):
-            return outcome
-        from codeguard.ranking.opinion import SecondOpinion  # brings the checker
+        from codeguard.ranking.opinion import is_open, second_opinion  # brings the checker
 
-        key, level = os.environ.get("CODEGUARD_LLM_KEY", ""), Level[config.required_level]
-        asked = SecondOpinion(workspace.settings.opinion, key, workspace.catalog, level, workspace.seed)
-        found, problem = asked.of(
-            question,
-            outcome.retained,
-            lambda item: self._siblings.beside(self._file_with(item.chunk)),
-            config,
+        candidates = (
+            (item.chunk, self._siblings.beside(self._file_with(item.chunk)))
+            for item in outcome.retained
+            if is_open(item)
         )
+        found, problem = second_opinion(self._workspace, config, question, candidates)
         if problem:
             warnings[problem] = None
         return manager.reconsidered(outcome, found) if found else outcome

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.inputs.expressions import written_guesses
 from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import read_module
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.models import Verdict
+from codeguard.sandbox import Sandbox
 from tests.behavior.conftest import Check
 from tests.behavior.test_verdict_rows import UNIQUE
 
@@ -124,7 +128,7 @@ def known_units():
         (TILL.format(field="sum", sign="*"), TILL.format(field="cash", sign="*"), Verdict.PASS),
         (TILL.format(field="cash", sign="+"), TILL.format(field="cash", sign="*"), Verdict.DIVERGES),
         (RESET.format(field="cash", sign="+"), RESET.format(field="cash", sign="-"), Verdict.DIVERGES),
-        (UNITS.format(ton=10**6), UNITS.format(ton=2 * 10**6), Verdict.PASS),
+        (UNITS.format(ton=10**6), UNITS.format(ton=2 * 10**6), Verdict.NO_SIGNAL),
         (UNITS.format(ton=2), UNITS.format(ton=10**6), Verdict.DIVERGES),
     ],
     ids=["method", "wrong method", "wrong state", "no argument", "no argument, wrong"],
@@ -172,3 +176,40 @@ ALONE = {
 @pytest.mark.parametrize("what", ALONE)
 def test_what_nothing_is_compared_with_is_called_for_its_effects(what: str, check: Check) -> None:
     assert check(SENDING.format(*ALONE[what]), UNIQUE).decided_by == "unannounced"
+
+
+IN_PLACE = {
+    "shop/__init__.py": "",
+    "shop/rates.py": "REDUCED = 5\n",
+    "shop/till.py": '''
+from __future__ import annotations
+from typing import TYPE_CHECKING
+from .rates import REDUCED
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Row
+
+def total_of(prices: Row[int], names: Row[str], limit: int = 10 ** 9) -> int:
+    """Return the sum of prices, the reduced ones of names that end with a star.
+
+    >>> total_of([10, 20], ["a", "b*"])
+    25
+    """
+    total = 0
+    for price, name in zip(prices, names):
+        total += price - REDUCED if name.endswith("*") else price
+    if total > limit * 7 and limit < -9 ** 9 and len(names) * 3 + 4 - limit > 8:
+        total = total // 2 + 1 - limit * 5 % 3 + len(prices) * 2 - 9 + limit // 4 + total % 11
+    return total
+''',
+}
+
+
+def test_edits_of_a_function_that_needs_its_module_are_run_there(sandbox: Sandbox) -> None:
+    """Its annotations name what only a type checker imports: an edit that ends in an error shows nothing."""
+    trusted = [chunk_file(path, text.encode()) for path, text in IN_PLACE.items()]
+    edited = {**IN_PLACE, "shop/till.py": IN_PLACE["shop/till.py"].replace("* 3 + 4", "* 4 + 4")}
+    copied = [chunk_file(f"copied/{path}", text.encode()) for path, text in edited.items()]
+    file = Siblings(ListedFiles(copied)).beside(copied[-1])
+    (chunk,) = [item for item in file.chunks if item.symbol == "total_of"]
+    report = BehaviorChecker(SpecLibrary().with_trusted(trusted), sandbox, seed=bytes(32)).check(chunk, file)
+    assert report.decided_by == "too-weak", report

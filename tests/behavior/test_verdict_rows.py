@@ -140,6 +140,12 @@ def mark(name, twice=False):
         MARKS.insert(place + 1, name)
     MARKS.append(name)
 '''
+UNITS = '''
+def known_units():
+    """Return the units of weight that are known, the lightest first."""
+    units = sorted({"gram": 1, "pound": 454, "ounce": 28, "ton": 1000000}.items(), key=lambda unit: unit[1])
+    return [name for name, _ in units]
+'''
 SORTED = '''
 def in_order(numbers):
     """Return numbers in ascending order.
@@ -269,6 +275,7 @@ CASES = {
     "too-weak": Case(
         "def role(token):\n    'Return the role of a token.'\n    return 'user'[: len(token) + 9]\n", SEALED
     ),
+    "edited": Case(UNITS.replace("1000000", "2000000"), UNITS),
     "agrees": Case(
         "def halved(value):\n    '''Return half of a number, rounded down.'''\n    return (value - value % 2) // 2\n",
         HALVED,

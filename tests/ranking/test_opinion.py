@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_what_contradicts_answers_that_agree_is_demoted_and_nothing_is_raised(co
     ]
     assert list(opinions(ranking)) == ["third_smallest"]
     assert (
-        "called with ([3, 1, 2, 9],) it returns 2.0, the configured model expects 3; it differs in 4 of 4 calls"
+        "called with ([3, 1, 2, 9],) it returns 2.0, the configured model expects 3.0; it differs in 4 of 4 calls"
         in opinions(ranking)["third_smallest"]
     )
     assert all(
@@ -147,6 +148,36 @@ def test_what_answers_with_errors_or_hangs_is_held_against_nobody(corpus: Path) 
     (corpus / "b.py").write_text("def third_smallest(numbers):\n    while True:\n        pass\n")
     ranking, _ = asked(corpus, lambda request: answer(request, {f"({n},)": "1" for n in range(5)}))
     assert not opinions(ranking)
+
+
+HELPER = "\n\ndef shown(numbers):\n    return ' '.join(map(str, numbers))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"), [(WRONG, "contradicted"), (RIGHT, "unknown"), (WRONG + HELPER, "unknown")]
+)
+def test_an_assistant_that_says_what_code_is_for_is_told(corpus: Path, code: str, outcome: str) -> None:
+    """Of two functions a purpose does not say which one it is about, so that neither is held against it."""
+    integration = pytest.importorskip("codeguard.integrations.mcp", exc_type=ImportError)
+    client = pytest.importorskip("mcp").Client
+
+    async def told(guard: CodeGuard) -> dict[str, Any]:
+        async with client(integration.make_server(guard)) as asking:
+            said = await asking.call_tool("check_code", {"code": code, "purpose": QUESTION})
+        found: dict[str, Any] = said.structured_content
+        return found
+
+    with serve(answer) as server:
+        opinion = OpinionConfig(server.url, "scripted")
+        defense = DefenseConfig(enable_perplexity=False)
+        store = str(corpus.parent / "store")
+        settings = Settings(store=store, embedding="lexical", jobs=1, defense=defense, opinion=opinion)
+        with CodeGuard.open(settings=settings) as guard:
+            guard.index([corpus])
+            said = asyncio.run(told(guard))
+    assert said["outcome"] == outcome
+    assert bool(said["second_opinion"]) is (outcome == "contradicted")
+    assert all("expects" in item["reason"] for item in said["second_opinion"])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Undoing that edit restores the right function, and its results show which truste
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from codeguard.behavior.source.definitions import Function, parse_or_none, unpar
 
 MOST_REPAIRS = 120
 MOST_LINES = 60  # of a function; longer ones rarely differ in a single place
+MOST_EDITED_LINES = 400  # of a function whose edits show what calls notice
 MOST_TURNS = 50_000  # iterations of all loops of one variant, in all calls
 FEW_TURNS = 5_000  # the same where only calls are made that the function itself ends soon on
 NAME = "codeguard_repair"
@@ -91,25 +93,38 @@ def repairs(function: Function) -> list[Repair]:
 
 
 def single_edits(function: Function) -> list[Repair]:
-    """Return the same, and variants without one of its statements."""
-    return [
-        item for item in _edited(function, FEW_TURNS, omitting=True) if parse_or_none(item.plain) is not None
-    ]
+    """Return the function itself, then the same variants and those without one of its statements.
+
+    They have no annotations, whose names may be bound for type checkers alone.
+    """
+    bare = parse_or_none(unparse(function))
+    if bare is None or not isinstance(whole := bare.body[0], Function):
+        return []
+    for node in ast.walk(whole):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, Function):
+            node.returns = None
+    made = _edited(whole, FEW_TURNS, omitting=True)
+    same = unparse(_renamed(whole, f"{NAME}_same"))
+    kept = [item for item in made if parse_or_none(item.plain) is not None]
+    return [Repair(f"{NAME}_same", same, "", turns=FEW_TURNS), *kept]
+
+
+def _renamed(function: Function, name: str) -> Function:
+    copied = copy.deepcopy(function)
+    for node in ast.walk(copied):
+        if isinstance(node, ast.Name) and node.id == function.name:
+            node.id = name
+        elif isinstance(node, Function) and node.name == function.name:
+            node.name = name
+    return copied
 
 
 def _edited(function: Function, turns: int, *, omitting: bool = False) -> list[Repair]:
-    text = unparse(function)
+    text = unparse(_renamed(function, NAME))
     tree = parse_or_none(text)
-    if tree is None or text.count("\n") >= MOST_LINES:
-        return []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == function.name:
-            node.id = NAME
-        elif isinstance(node, Function) and node.name == function.name:
-            node.name = NAME
-    text = unparse(tree)
-    tree = parse_or_none(text)
-    if tree is None:
+    if tree is None or text.count("\n") >= (MOST_EDITED_LINES if omitting else MOST_LINES):
         return []
     lines = [line.encode() for line in text.split("\n")]
     # Each edit is made when its turn comes: most of many never are.

@@ -16,6 +16,7 @@ from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short,
 from codeguard.behavior.source.import_paths import KNOWN_PACKAGES
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.specs.assertions import shown_in
+from codeguard.behavior.specs.everyones import Everyones, Shelf, standard_library
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
@@ -33,6 +34,7 @@ class SpecLibrary:
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
+    locked: Sequence[Shelf] = field(default=(), repr=False)
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -90,7 +92,7 @@ class SpecLibrary:
             own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
             references.extend(references_of(file, trusted, tested, own))
-        return SpecLibrary(self.specs, (*self.references, *references), trusted)
+        return replace(self, references=(*self.references, *references), modules=trusted)
 
     def coverage(self, given: Iterable[str] = ()) -> SpecCoverage:
         """Count the trusted functions, those with examples, and those whose file needs a missing module.
@@ -147,6 +149,11 @@ class SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""
         _ = self._by_name, self._index, self.fingerprints
         return self
+
+    @cached_property
+    def everyones(self) -> Everyones:
+        """What is compared with where nothing of the team's own is: locked packages, and the standard library."""
+        return Everyones([*self.locked, *standard_library()])
 
     @cached_property
     def short_texts(self) -> Mapping[tuple[str, ...], Reference]:

@@ -25,7 +25,7 @@ MOST_EDITS = 24
 LEAST_EDITS = 3  # of fewer, a share says nothing
 FIRST_CALLS = 6  # most edits are noticed by any call
 MOST_CALLS = 64
-LEAST_NOTICED = 0.5
+LEAST_NOTICED, LEAST_NOTICED_OF_EDITED = 0.5, 0.9
 PAIR = {"iterator", "row"}
 BEYOND_S = 0.25  # CPU seconds of a trusted function on calls beyond its examples, some of which are large
 _OF_CLASS = re.compile(r"\bsuper\(|\b__(?!\w*__\b)\w")  # what a method means only in the text of its class
@@ -34,9 +34,12 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What agreement with a function shows: the share of its edits that its calls notice, and calls `beyond` them."""
+    """What agreement with a function shows: the share of its edits that its calls notice, and calls `beyond` them.
 
-    noticed: float
+    The share is None where there is nothing to measure it on.
+    """
+
+    noticed: float | None
     beyond: tuple[ObservedCall, ...]
 
 
@@ -44,7 +47,7 @@ def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strengt
     """Return what a function gives beyond its examples, and the share of its single edits that all its calls notice."""
     domain, beyond = profile.domain, list[ObservedCall]()
     if not profile.generated:
-        return Strength(1.0, ())
+        return Strength(None, ())
     if domain is not None:
         reference, shown = profile.reference, profile.shown_calls
         runner = CallRunner(reference.runnable, level, replace(budget, wall_s=4 * BEYOND_S, cpu_s=BEYOND_S))
@@ -62,21 +65,32 @@ def strength_of(profile: Profile, level: Level, budget: Budget) -> Steps[Strengt
     return Strength((yield from _noticed(profile, beyond, level, budget)), tuple(beyond))
 
 
-def _noticed(profile: Profile, beyond: Sequence[ObservedCall], level: Level, budget: Budget) -> Steps[float]:
-    """Return the share of a function's single edits that its calls notice; 1 if it has hardly any edits."""
+def _noticed(
+    profile: Profile, beyond: Sequence[ObservedCall], level: Level, budget: Budget
+) -> Steps[float | None]:
+    """Return the share of a function's single edits that its calls notice; None if it has hardly any edits.
+
+    Where they notice a copy without an edit as well, they show nothing.
+    """
     reference, runnable = profile.reference, profile.reference.runnable
     calls = [*profile.generated, *(item for item in beyond if item.call.args is not None)]
     owner = reference.definition.owner
     # Of a function without parameters there is a single call, which is all of it.
     stays = _OF_CLASS.search(reference.definition.text) if owner else not reference.definition.parameters
     made = [] if stays else single_edits(reference.definition.node)
-    if len(made) < LEAST_EDITS or not calls:
-        return 1.0
-    edits = _spread(made, MOST_EDITS)
+    if len(made) <= LEAST_EDITS or not calls:
+        return None
+    same, *others = made
+    edits = _spread(others, MOST_EDITS)
     put = "" if owner is None else f"\n{owner.name}.{{0}} = {{0}}"
-    runner = CallRunner(runnable.extended(item.text + put.format(item.name) for item in edits), level, budget)
+    runner = CallRunner(
+        runnable.extended(item.text + put.format(item.name) for item in (same, *edits)), level, budget
+    )
     unnoticed = [item.name for item in edits]
-    for some in (_spread(calls, FIRST_CALLS), _spread(calls, MOST_CALLS)):
+    most = _spread(calls, MOST_CALLS)
+    if not (yield from _unnoticed(runner, [same.name], most)):
+        return 0.0
+    for some in (_spread(calls, FIRST_CALLS), most):
         unnoticed = yield from _unnoticed(runner, unnoticed, some)
     return 1 - len(unnoticed) / len(edits)
 

@@ -23,7 +23,6 @@ from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.specs.standard_library import twins_of
 from codeguard.behavior.verdict.adequacy import Strength
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.examination import against_reference, against_spec, identical
@@ -251,9 +250,10 @@ class BehaviorChecker:
         return _with_missing_names(candidate, references or twins), references
 
     def _everyones(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
-        """Return the functions of the standard library that a candidate claims to be, unless the user has a spec."""
+        """Return everyone's functions that a candidate claims to be, unless the user has a spec."""
         specs = self._library.specs_for(candidate.features)
-        found = twins_of(candidate.features) if all(spec.shipped for spec in specs) else []
+        known = all(spec.shipped for spec in specs)
+        found = self._library.everyones.twins_of(candidate.features) if known else []
         return [pair for pair in found if candidate.accepts(pair[0].examples)][:MAX_REFERENCES]
 
     def _wants_probes(self, plan: Plan) -> bool:
@@ -485,8 +485,8 @@ def _is_open(report: CheckReport | None) -> bool:
 
 
 def _agrees(report: CheckReport) -> bool:
-    """Return whether every call agreed, on calls that show it or on such that are too weak."""
-    return report.verdict is Verdict.PASS or report.decided_by == "too-weak"
+    """Return whether every call agreed, on calls that show it or on such that cannot."""
+    return report.verdict is Verdict.PASS or report.decided_by in ("too-weak", "edited")
 
 
 def _with_missing_names(

@@ -213,7 +213,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
         "beyond": seen.wrong_beyond[0].text if seen.wrong_beyond else "",
         "agreed": len(seen.agreed),
         "respects": " and ".join(seen.found.respects),
-        "noticed": f"{seen.noticed:.0%}",
+        "noticed": "an unknown share" if seen.noticed is None else f"only {seen.noticed:.0%}",
         "effects": _effects(seen.effects_beyond),
         "unlike": _unlike(seen.incomparable, among["incomparable"]),
         "problem": problem or "the trusted function has no usable example",

@@ -18,7 +18,7 @@ from codeguard.behavior.source.definitions import Function, parse_or_none, raise
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
+from codeguard.behavior.verdict.adequacy import LEAST_NOTICED, LEAST_NOTICED_OF_EDITED
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     NOT_TAKEN,
@@ -82,7 +82,7 @@ class Observations:
     own_constant: Sequence[CaseResult] = observation(
         "a call with a constant of its own is wrong, and the same call with other constants is right."
     )
-    noticed: float = 1.0
+    noticed: float | None = None
     wrong_beyond: Sequence[CaseResult] = observation("a call that no example is like has another result.")
     constant_decides: bool = False
     meets_description: bool = observation(
@@ -218,6 +218,8 @@ class Observations:
         making = candidate.certain_of_class - candidate.reach.certain if candidate.definition.owner else ()
         seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
         seen -= {item.kind for item in making}
+        if self.everyones:  # another release's files read other settings when they are imported
+            seen &= OUTWARD
         sure = self.similarity.claimed and not self.similarity.name_only
         sure = sure or isinstance(self.standard, Spec)
         convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
@@ -354,7 +356,15 @@ class Observations:
     @property
     def too_weak(self) -> bool:
         """Whether the calls notice fewer than half of the trusted function's own single edits."""
-        return self.noticed < LEAST_NOTICED
+        return self.noticed is not None and self.noticed < LEAST_NOTICED
+
+    @property
+    def edited(self) -> bool:
+        """Whether the text is the trusted one with an edit, on calls that may well miss it."""
+        if (self.noticed or 0.0) >= LEAST_NOTICED_OF_EDITED:
+            return False
+        own, other = self.session.candidate.features, self.reference.features
+        return self.similarity.overlap.edited_copy and own.text.numbered != other.text.numbered
 
     @property
     def incomparable(self) -> list[CaseResult]:
