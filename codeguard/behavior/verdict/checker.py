@@ -357,10 +357,12 @@ class BehaviorChecker:
             report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs([item for item in specs if item.shipped], session)
-            # A refuted claim is kept, unless the shipped spec gives a result.
-            if shipped is not None and not (
-                shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
-            ):
+            # A refuted claim is kept, unless the shipped spec gives a result; a few cases outweigh no wrong call.
+            weaker: tuple[Verdict, ...] = ()
+            if report is not None and report.refuted:
+                spared = report.decided_by == "everyones"
+                weaker = (Verdict.NO_SIGNAL, Verdict.PASS) if spared else (Verdict.NO_SIGNAL,)
+            if shipped is not None and shipped.verdict not in weaker:
                 report = shipped
         if report is None:
             report = self._untested(self._why_silent(candidate))
