@@ -299,11 +299,19 @@ class CheckReport:
         return self.verdict is Verdict.NO_SIGNAL and self.decided_by in ("unannounced", "sends-secret")
 
     @property
+    def different(self) -> bool:
+        """Whether calls showed that it is another function than the trusted one that it was compared with."""
+        return self.verdict is Verdict.NO_SIGNAL and self.decided_by in ("different", "other-arguments")
+
+    @property
     def word(self) -> str:
-        """The verdict as text, or that a refuted claim is false, or that an effect was not announced."""
-        return (
-            "false claim" if self.false_claim else "unannounced" if self.unannounced else self.verdict.value
-        )
+        """The verdict as text, or what calls showed where no verdict is on a trusted function's behavior."""
+        shown = {
+            "false claim": self.false_claim,
+            "unannounced": self.unannounced,
+            "different": self.different,
+        }
+        return next((word for word, holds in shown.items() if holds), self.verdict.value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

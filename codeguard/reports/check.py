@@ -35,8 +35,9 @@ def checked_below(checked: Sequence[CheckedFunction], required_level: str) -> st
 
 
 def tested(item: CheckedFunction) -> bool:
-    """Return whether calls decided something: a verdict, or that the function's claim is false."""
-    return item.report.verdict not in _UNTESTED or item.report.false_claim
+    """Return whether calls decided something: a verdict, a false claim, or that it is another function."""
+    report = item.report
+    return report.verdict not in _UNTESTED or report.false_claim or report.different
 
 
 def untested(checked: Sequence[CheckedFunction]) -> bool:

@@ -58,6 +58,57 @@ def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
     assert bool(report.claims) is claims
 
 
+@pytest.mark.parametrize(
+    ("body", "row"),
+    [
+        (LOOP, "other-contract"),
+        (LOOP.replace("return found", "return found[:1]"), "different"),
+        (LOOP.replace("found = []", "found = [] if n != 7531 else [n]"), "own-constant"),
+    ],
+)
+def test_a_namesake_may_take_its_arguments_in_another_order(check: Check, body: str, row: str) -> None:
+    report = check(other(body).replace("(seq, n)", "(n, seq)"), TRUSTED)
+    assert report.decided_by == row, report
+    assert report.verdict is not Verdict.PASS
+    assert row == "own-constant" or not report.claims
+
+
+MINUS = """
+def minus(a, b):
+    '''Take away.
+
+    >>> minus(5, 2)
+    3
+    >>> minus(1, 7)
+    -6
+    '''
+    return a - b
+"""
+
+
+def test_arguments_of_one_kind_have_no_other_order(check: Check) -> None:
+    report = check(
+        "def minus(low, high):\n    '''Tell how wide a band is.'''\n    return high - low\n", MINUS
+    )
+    assert report.decided_by == "different", report
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("def chunks(seq):\n    return [seq]\n", "takes other arguments"),
+        (
+            other("return [seq[i::n] for i in range(n)]"),
+            "compared with chunks, it is another function: chunks(",
+        ),
+    ],
+)
+def test_a_report_says_what_a_namesake_was_compared_with(check: Check, code: str, reason: str) -> None:
+    report = check(code, TRUSTED)
+    assert reason in report.reason, report
+    assert not report.claims
+
+
 def test_a_copy_is_held_to_its_original_alone(check: Check) -> None:
     items = ZIPPED[: ZIPPED.index('    """')] + ZIPPED[ZIPPED.rindex('"""') + 4 :]
     items = items.replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple(")

@@ -54,6 +54,8 @@ def shout_words(text):
         (TOTAL, "31337 in values"),
         (TOTAL, "len(values) == 57"),
         (TOTAL, "len(values) > 500"),
+        (TOTAL, "len(sorted(values)) == 13"),
+        (SHOUT, "len(tuple(text)) == 14"),
         (TOTAL, "sum(values) == 4242"),
         (TOTAL, "values[:2] == [77, 88]"),
         (TOTAL, "values and values[0] == 6021"),

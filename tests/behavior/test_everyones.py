@@ -46,6 +46,7 @@ LOWER = "ordered[(len(ordered) - 1) // 2]"
         (ESCAPE, "pass"),
         (ESCAPE.replace("&lt;", "&le;"), "false claim"),
         (MEDIAN.replace("n % 2 == 1", "n % 2 == 0"), "false claim"),
+        (MEDIAN.replace("n % 2 == 1", "n % 2 == 1 and n != 13"), "false claim"),
         (OWN_MEDIAN.format(RIGHT), "pass"),
         (OWN_MEDIAN.format(LOWER), "false claim"),
         # Neither a name, nor a description under another name or signature, claims anything.

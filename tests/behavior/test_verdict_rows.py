@@ -231,12 +231,21 @@ CASES = {
         "    return -1 - len(values)\n",
         EVENS,
     ),
+    "different": Case(
+        "def even_sum(values):\n    '''Tell how far a deck is from a fair deal.'''\n    return -1 - len(values)\n",
+        EVENS,
+    ),
     "effects": Case(inside("    half =", "import subprocess\nsubprocess.Popen", HALVED), HALVED),
     "sibling": Case(
         own(ZIPPED).replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple("), ZIPPED
     ),
     "refuses-all": Case(
         "def gcd(a, b):\n    '''Compute the greatest common divisor of two whole numbers.'''\n    return a.gcd(b)\n",
+        DIVISOR,
+    ),
+    "other-arguments": Case(
+        "def gcd(graph, colours):\n    '''Group the cells of a drawing by what they touch.'''\n"
+        "    return graph.cells + colours.cells\n",
         DIVISOR,
     ),
     "untested": Case(

@@ -19,6 +19,7 @@ MAX_DEPTH = 12
 CHANCE = 0.05  # a property is a condition if it holds by chance with a lower probability than this
 CLOSED = 6  # characters, of an alphabet to which letters of a class do not belong
 REACH = 10  # factor by which numbers may exceed the largest one in the examples
+ANY_SIZE = 64  # items or characters: what takes a few takes so many
 MOST_COLUMNS = 6
 LEAST_OF_PROSE = 3  # texts of words and punctuation from which a template can be learned
 BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
@@ -120,7 +121,7 @@ class Texts:
     def admits(self, value: str) -> bool:
         """Return whether a string has these properties."""
         return (
-            self.shortest <= len(value) <= self.longest
+            self.shortest <= len(value) <= max(self.longest, ANY_SIZE)
             and self.characters.issuperset(value)
             and (not value or self.template is None or template_of(value) == self.template)
             and all(_HABITS[name](value) for name in self.habits)
@@ -186,7 +187,7 @@ class Items:
     def admits(self, values: Sequence[object], depth: int) -> bool:
         """Return whether a list of items has these properties."""
         return (
-            self.shortest <= len(values) <= self.longest
+            self.shortest <= len(values) <= max(self.longest, ANY_SIZE)
             and (not self.distinct or _are_distinct(values))
             and (not self.ascending or is_ascending(values))
             and all(self.item.admits(value, depth + 1) for value in values)

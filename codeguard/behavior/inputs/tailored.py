@@ -24,7 +24,7 @@ from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import Constants, literals_of
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
-from codeguard.behavior.specs.contract import Domain
+from codeguard.behavior.specs.contract import Domain, is_real
 from codeguard.behavior.specs.references import Reference
 from codeguard.syntax.constants import UnknownValueError
 
@@ -135,6 +135,9 @@ class Guard:
     def _slot(self, node: ast.expr, slots: Slots) -> str:
         """Return the parameter that an expression is, directly or under another name; "" if it is none."""
         for _ in range(MAX_NESTED):
+            match node:
+                case ast.Call(ast.Name("sorted" | "list" | "tuple"), [node, *_]):  # its items
+                    continue
             if not isinstance(node, ast.Name):
                 return ""
             if node.id in slots:
@@ -260,6 +263,9 @@ def _remade(function: str, current: object, value: object) -> Iterator[object]:
     if function == "len" and isinstance(value, int) and 0 <= value <= MAX_LENGTH:
         items: Any = current or {"str": "a", "bytes": b"a", "tuple": (1,)}.get(type(current).__name__, [1])
         yield (items * (value // len(items) + 1))[:value]
+        more = value - len(items)
+        if more > 0 and is_real(items[-1]):  # where they ascend, they still do
+            yield type(items)([*items, *(items[-1] + step for step in range(1, more + 1))])
     elif function != "len" and isinstance(current, list | tuple):
         numbers = [item for item in current if isinstance(item, int | float)]
         last = value - sum(numbers) if function == "sum" else value

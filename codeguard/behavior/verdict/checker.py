@@ -242,7 +242,7 @@ class BehaviorChecker:
         twins = [] if references else self._everyones(candidate)
         may_act = bool(library.references) and has_unsaid_effect(candidate)
         if not (references or named or twins or may_act or self._can_be_probed(candidate)):
-            reason = "no spec and no similar trusted function accepts its arguments"
+            reason = self._why_silent(candidate)
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
         if candidate.usable is None:
@@ -278,6 +278,14 @@ class BehaviorChecker:
             if pair[0].usable is not None and candidate.accepts(pair[0].examples):
                 chosen.append(pair)
         return chosen
+
+    def _why_silent(self, candidate: CandidateFunction) -> str:
+        """Return why nothing could be compared."""
+        found = self._library.references_for(candidate.features)
+        named = next((item for item, similarity in found if similarity.name == 1.0), None)
+        if named is None:
+            return "no spec and no trusted function resembles it in name, description, source or results"
+        return f"has the name of {named.name} ({named.origin}) but takes other arguments than its calls have"
 
     def _lookalike_name(self, candidate: CandidateFunction) -> str:
         """Return the trusted function that a reader would take the candidate for, or ""."""
@@ -344,19 +352,20 @@ class BehaviorChecker:
                 return found
             # A pass or a refuted claim is final, whatever a less similar function gives.
             if report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted):
-                report = found
+                report = report if report is not None and report.different and _is_open(found) else found
         if _is_open(report):
             report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs([item for item in specs if item.shipped], session)
-            # A refuted claim is kept, unless the shipped spec gives a result.
-            if shipped is not None and not (
-                shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
-            ):
+            # A refuted claim is kept, unless the shipped spec gives a result; a few cases outweigh no wrong call.
+            weaker: tuple[Verdict, ...] = ()
+            if report is not None and report.refuted:
+                spared = report.decided_by == "everyones"
+                weaker = (Verdict.NO_SIGNAL, Verdict.PASS) if spared else (Verdict.NO_SIGNAL,)
+            if shipped is not None and shipped.verdict not in weaker:
                 report = shipped
         if report is None:
-            reason = "no spec and no trusted function resembles it in name, description, source or results"
-            report = self._untested(reason)
+            report = self._untested(self._why_silent(candidate))
         silent = report.verdict is Verdict.NO_SIGNAL and not report.refuted and not session.answers
         if silent and has_unsaid_effect(candidate):
             yield from session.call_alone()

@@ -24,6 +24,7 @@ from codeguard.behavior.verdict.comparison import (
     Comparison,
     compare_results,
     compare_with_reference,
+    result_kind,
 )
 from codeguard.behavior.verdict.profiles import Profile, reference_results
 from codeguard.behavior.verdict.running import (
@@ -54,6 +55,19 @@ def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
                     yield (*args[:position], items, *args[position + 1 :])
 
 
+def exchange(args: Sequence[object]) -> tuple[object, ...]:
+    """Return arguments with the first two exchanged."""
+    return (*args[1::-1], *args[2:])
+
+
+def _exchanged(case: Case) -> Case | None:
+    """Return a case with its first two arguments exchanged; None if they are of one kind, whose order is no form."""
+    args = case.call.args or ()
+    if len(args) < 2 or result_kind(args[0]) == result_kind(args[1]):
+        return None
+    return replace(case, call=replace(case.call, args=exchange(args)))
+
+
 def _differs(first: CallResult, other: CallResult) -> bool:
     differs = compare_with_reference(first, other) is Comparison.DIFFERENT
     return other.outcome is not Outcome.RETURNED or differs
@@ -80,7 +94,8 @@ class CandidateSession:
     """A candidate under test with the limits of its check.
 
     `runner` remembers the sandbox tier that accepts the candidate's source. `strengths` are, by the digest of a
-    trusted function, what agreement with it shows; all checks share them.
+    trusted function, what agreement with it shows; all checks share them. While `exchanged`, a call of the trusted
+    function is made with its first two arguments exchanged.
     """
 
     candidate: CandidateFunction
@@ -90,6 +105,7 @@ class CandidateSession:
     strengths: dict[str, Strength] = field(default_factory=dict)
     runner: CallRunner = field(init=False)
     calls: int = 0
+    exchanged: bool = False
     answers: tuple[str, ...] = ()  # what the report keeps of those to probes
 
     def __post_init__(self) -> None:
@@ -123,7 +139,8 @@ class CandidateSession:
         """Return the cases of which the candidate takes the arguments, each for what the trusted function does."""
         own, other = self.candidate.definition.parameters, reference.definition.parameters
         shared = (case for case in cases if share_options(len(case.call.args or ()), own, other))
-        return [case for case in shared if self._accepts(case.call)]
+        taken = [case for case in shared if self._accepts(case.call)]
+        return list(filter(None, map(_exchanged, taken))) if self.exchanged else taken
 
     def _accepts(self, call: Call) -> bool:
         """Return whether the candidate's class can be made as the call does, and the arguments bind."""

@@ -21,7 +21,7 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import is_hidden
-from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
+from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession, exchange
 from codeguard.behavior.verdict.observations import Observations
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import row_report, with_coverage, with_missing_coverage
@@ -41,7 +41,24 @@ NO_ANSWER = "no result that could be compared"
 def against_reference(
     session: CandidateSession, profile: Profile, similarity: Similarity
 ) -> Steps[CheckReport]:
-    """Check the candidate against a trusted function: its examples, and results on generated inputs."""
+    """Check the candidate against a trusted function: its examples, and results on generated inputs.
+
+    Another function of its name may be the same with its arguments in another order.
+    """
+    report, seen = yield from _compared(session, profile, similarity)
+    if similarity.name < 1.0 or not report.different or not seen.few_agree:
+        return report
+    session.exchanged = True
+    try:
+        other, seen = yield from _compared(session, profile, similarity)
+    finally:
+        session.exchanged = False
+    return report if seen.few_agree or not seen.agreed else other
+
+
+def _compared(
+    session: CandidateSession, profile: Profile, similarity: Similarity
+) -> Steps[tuple[CheckReport, Observations]]:
     cases = session.cases(profile)
     purpose = ("order", profile.reference.digest, session.candidate.runnable.source)
     random_for(session.seed, *purpose).shuffle(cases)
@@ -55,11 +72,10 @@ def against_reference(
     assert row is not None, "the last row of the last stage has no conditions"
     report = _report(row, seen)
     if report.verdict in CONVICTING:
-        return (yield from _unless_spared(report, seen))
-    if report.verdict is not Verdict.PASS:
-        return report
-    calls = [*cases, *(item.case for item in seen.probed)]
-    return (yield from with_coverage(session, report, calls))
+        report = yield from _unless_spared(report, seen)
+    elif report.verdict is Verdict.PASS:
+        report = yield from with_coverage(session, report, [*cases, *(item.case for item in seen.probed)])
+    return report, seen
 
 
 # The stages
@@ -110,7 +126,8 @@ def _probe(seen: Observations) -> Steps[None]:
     if result is None:
         return
     seen.result = result
-    by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
+    order = exchange if session.exchanged else tuple
+    by_key = {repr((order(item.args), dict(item.kwargs))): item for item in made}
     origins = {
         id(item): by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in seen.probed
     }
@@ -218,6 +235,7 @@ def _report(row: Row, seen: Observations) -> CheckReport:
         "unlike": _unlike(seen.incomparable, among["incomparable"]),
         "problem": problem or "the trusted function has no usable example",
         "ended": seen.result.detail or NO_ANSWER,
+        **({"count": len(compared)} if seen.session.exchanged else {}),
     }
     return row_report(
         row,

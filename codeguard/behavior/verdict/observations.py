@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,7 @@ from codeguard.syntax.capabilities import (
     observed_effects,
 )
 
+EXCHANGED = "takes its arguments in another order"
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 LEAST_SHARED_METHODS = 0.4
@@ -109,7 +110,9 @@ class Observations:
 
     def differences_of(self, results: Sequence[CaseResult]) -> Differences:
         """Separate what is wrong inside the contract from what that leaves open."""
-        return differences(results, self.contract, self.raised, is_copy=self.similarity.overlap.edited_copy)
+        is_copy = self.similarity.overlap.edited_copy
+        found = differences(results, self.contract, self.raised, is_copy=is_copy)
+        return replace(found, respects=(EXCHANGED, *found.respects)) if self.session.exchanged else found
 
     @cached_property
     def raised(self) -> frozenset[str]:
