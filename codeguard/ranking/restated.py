@@ -34,7 +34,7 @@ _GUARDS = _STRONG | WEAK
 _COMPARED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD, ChunkKind.MODULE})
 _HEADER = lazy(r"\bdef \w{1,200}\(([^)]{0,2000})\)")
 _PARAMETER = lazy(r"(?:^|,)\s{0,80}\*{0,2}(\w{1,200})")
-_STUB = lazy(r"(?:pass|\. \. \.|return(?: None)?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
+_STUB = lazy(r"(?:pass|\. \. \.|return(?: \w{1,200})?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
 
 
 @dataclass(frozen=True, slots=True)
