@@ -21,9 +21,8 @@ from codeguard.index.lexical import index_words, query_words
 from codeguard.models import Chunk, ChunkKind
 
 LEAST_SUMMARY = 4  # words of a description that another one repeats in their order
-NEAR_COPY = (
-    0.7  # resemblance of the code, or of its words, from which one of two texts is an edit of the other
-)
+NEAR_COPY = 0.7  # resemblance of the code, or share of its words, from which one of two texts is an edit
+MOST_COMPARED, LONGEST = 20, 400  # texts whose protections are compared, the nearest; tokens of an edit
 LEAST_CODE = 16  # hashes of a sketch, or tokens: short functions resemble each other anyway
 LEAST_NAMED = 8  # tokens of functions of one name
 MOST_ADDED = 2  # times the tokens of what something was put into
@@ -103,6 +102,7 @@ def restated(
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
     texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED}
     fit = {id_: len(asked.intersection(text.words.split())) for id_, text in texts.items()}
+    front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
         plainer = [
             other
@@ -110,7 +110,7 @@ def restated(
             if chunks[other].path != chunks[id_].path
             if texts[id_].stands_behind(said, fit[id_] - fit[other])
             or (
-                (texts[id_].adds_to(said) or lost(chunks[id_], chunks[other]))
+                (texts[id_].adds_to(said) or ({id_, other} <= front and lost(chunks[id_], chunks[other])))
                 and not said.stands_behind(texts[id_], fit[other] - fit[id_])
             )
         ]
@@ -147,16 +147,16 @@ def _text(chunk: Chunk) -> _Text:
     described = body.pop(0) if body and body[0][-1] in "\"'" else ""
     summary = described.lstrip("rRbBuUfF").strip("\"' \t\r\n").replace("\r\n", "\n").partition("\n\n")[0]
     words = index_words(summary)
-    name = chunk.symbol.rpartition(".")[2]
+    name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST
     return _Text(
         f" {' '.join(index_words(chunk.text))} ",
         f" {' '.join(words)} " if len(words) >= LEAST_SUMMARY else "",
         name,
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
         sketch(code),
-        frozenset(code),
+        frozenset(code) if is_short else frozenset(),
         tuple(word for item in statements(chunk.text, chunk.language, name) for word in item.key)
-        if name and body
+        if name and body and is_short
         else (),
         # One with a decorator is an overload or abstract: its implementation stands elsewhere.
         code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
