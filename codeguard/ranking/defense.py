@@ -33,6 +33,7 @@ from codeguard.ranking.alone import Alone
 from codeguard.ranking.documents import Origins, name_for, read_document, worst
 from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Ranked, rank
+from codeguard.ranking.restated import relation
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
@@ -64,8 +65,8 @@ class Candidate:
 
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
     less is nearer. `own` is the trusted candidate that is most like it, where that is known. `on_disk` says how its
-    file compares with the disk. `behind` is the text of unknown origin that it repeats with more of the question's
-    words, and behind which it stands for that (see `codeguard.ranking.restated`).
+    file compares with the disk. `behind` is the text of unknown origin behind which it stands as an edit of it (see
+    `codeguard.ranking.restated`).
     """
 
     id: str
@@ -380,7 +381,7 @@ class DefenseManager:
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
         if candidate.behind is not None:
-            evidence = (*evidence, repeating(candidate.behind))
+            evidence = (*evidence, repeating(candidate.behind, *relation(candidate.chunk, candidate.behind)))
         return Ranked(
             candidate.id,
             candidate.chunk,

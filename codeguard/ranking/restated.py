@@ -1,8 +1,10 @@
-"""Functions of unknown origin that repeat what another one says, with more of the question's words.
+"""Texts of unknown origin that stand right behind another one of which they are an edit.
 
 Nothing shows here which of two such texts is right. But what one adds to the other are words that were written to be
 found, and being found is all that they show: the plainer one stands before it. It has to describe itself, so that
-nobody moves an answer back by a text without words. A stub stands behind the function whose name it has.
+nobody moves an answer back by a text without words. A stub stands behind the function whose name it has. Of two near
+copies the one that lacks a check or a protecting call of the other is the riskier one, whoever wrote them; otherwise
+the one that is the other with something put in: what a copy adds, nobody asked for.
 """
 
 from __future__ import annotations
@@ -12,45 +14,77 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
+from codeguard.analysis.python.statements import statements
+from codeguard.analysis.rules.near_copy import LEAVING, PROTECTING, WEAK, lost_protections
 from codeguard.corpus.patterns import lazy
 from codeguard.index.lexical import index_words, query_words
 from codeguard.models import Chunk, ChunkKind
 
 LEAST_SUMMARY = 4  # words of a description that another one repeats in their order
-NEAR_COPY = 0.7  # resemblance of the code from which one of two functions is an edit of the other
-LEAST_CODE = 16  # hashes of a sketch: short functions resemble each other anyway
+NEAR_COPY = 0.7  # resemblance of the code, or share of its words, from which one of two texts is an edit
+MOST_COMPARED, LONGEST = 20, 400  # texts whose protections are compared, the nearest; tokens of an edit
+LEAST_CODE = 16  # hashes of a sketch, or tokens: short functions resemble each other anyway
+LEAST_NAMED = 8  # tokens of functions of one name
+MOST_ADDED = 2  # times the tokens of what something was put into
 SURPLUS = 2  # words of the question that only one of them has: siblings of one library differ in less
 BEHIND = 1e-6
-_CODE = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_STRONG = LEAVING | PROTECTING
+_GUARDS = _STRONG | WEAK
+_COMPARED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD, ChunkKind.MODULE})
 _HEADER = lazy(r"\bdef \w{1,200}\(([^)]{0,2000})\)")
 _PARAMETER = lazy(r"(?:^|,)\s{0,80}\*{0,2}(\w{1,200})")
-_STUB = lazy(r"(?:pass|\. \. \.|return(?: None)?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
+_STUB = lazy(r"(?:pass|\. \. \.|return(?: \w{1,200})?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The words of a function, the first paragraph of its description, name, parameters, and a sketch of its code."""
+    """The words of a text, the first paragraph of its description, name, parameters, a sketch and words of its code."""
 
     words: str
     summary: str
     name: str
     parameters: tuple[str, ...]
     code: tuple[int, ...]
+    tokens: frozenset[str]
+    normal: tuple[str, ...]  # its tokens without names of variables, of a function alone
     is_stub: bool
 
     def stands_behind(self, other: _Text, surplus: int) -> bool:
         """Return whether it says the same in more words of the question, or is a stub of what the other one does."""
-        named = other.name in self.name and (other.name == self.name or "_" in other.name)
-        named = named and other.parameters == self.parameters
+        named = self.is_named_like(other)
         if self.is_stub is not other.is_stub and named:
             return self.is_stub
-        if surplus < SURPLUS or not other.summary:
+        if surplus < SURPLUS or not (other.summary and self.name and other.name):
             return False
         is_long = min(len(self.code), len(other.code)) >= LEAST_CODE
         return (
             named
             or other.summary in self.words
             or (is_long and resemblance(self.code, other.code) >= NEAR_COPY)
+        )
+
+    def is_named_like(self, other: _Text) -> bool:
+        """Return whether its name is or has the other's, and its parameters are the same."""
+        named = other.name in self.name and (other.name == self.name or "_" in other.name)
+        return named and other.parameters == self.parameters
+
+    def adds_to(self, other: _Text) -> bool:
+        """Return whether its code is the other's with something put in that protects nothing."""
+        least = LEAST_NAMED if self.is_named_like(other) else LEAST_CODE
+        if not least <= len(other.normal) < len(self.normal) <= MOST_ADDED * len(other.normal):
+            return False
+        rest = iter(self.normal)
+        return all(word in rest for word in other.normal) and sum(
+            word in _STRONG for word in self.normal
+        ) <= sum(word in _STRONG for word in other.normal)
+
+    def is_near(self, other: _Text) -> bool:
+        """Return whether one may be an edit of the other in which what protects it was changed."""
+        least = NEAR_COPY * max(len(self.tokens), len(other.tokens))
+        return (
+            min(len(self.tokens), len(other.tokens)) >= least
+            and not (_GUARDS.isdisjoint(self.tokens) and _GUARDS.isdisjoint(other.tokens))
+            and len(self.tokens & other.tokens) >= least
         )
 
 
@@ -66,19 +100,44 @@ def restated(
         foreign: the ids that the manifest does not list.
     """
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
-    texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _CODE}
+    texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED}
     fit = {id_: len(asked.intersection(text.words.split())) for id_, text in texts.items()}
+    front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
         plainer = [
             other
             for other, said in texts.items()
             if chunks[other].path != chunks[id_].path
             if texts[id_].stands_behind(said, fit[id_] - fit[other])
+            or (
+                (texts[id_].adds_to(said) or ({id_, other} <= front and lost(chunks[id_], chunks[other])))
+                and not said.stands_behind(texts[id_], fit[other] - fit[id_])
+            )
         ]
         best = min(plainer, key=lambda other: (found[other], other), default=None)
         if best is not None and found[id_] <= found[best]:
             found[id_], behind[id_] = found[best] + BEHIND, best
     return found, behind
+
+
+def relation(chunk: Chunk, other: Chunk) -> tuple[str, str]:
+    """Return the rule by which a text stands behind another, and how it differs from that."""
+    if statement := lost(chunk, other):
+        return "unprotected", f"without what protects that ({statement})"
+    if _text(chunk).adds_to(_text(other)):
+        return "adds", "with something put in"
+    return "repeats", "and repeats more of the question"
+
+
+def lost(chunk: Chunk, other: Chunk) -> str:
+    """Return the statement that protects a text and that a near copy of it lacks, "" if the copy has one of its own."""
+    return _lost(chunk, other) if _text(chunk).is_near(_text(other)) else ""
+
+
+@lru_cache(maxsize=1 << 13)
+def _lost(chunk: Chunk, other: Chunk) -> str:
+    found = next(lost_protections(other, chunk), None)
+    return "" if found is None or any(lost_protections(chunk, other)) else found.was or found.now
 
 
 @lru_cache(maxsize=1 << 13)
@@ -88,12 +147,17 @@ def _text(chunk: Chunk) -> _Text:
     described = body.pop(0) if body and body[0][-1] in "\"'" else ""
     summary = described.lstrip("rRbBuUfF").strip("\"' \t\r\n").replace("\r\n", "\n").partition("\n\n")[0]
     words = index_words(summary)
+    name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST
     return _Text(
         f" {' '.join(index_words(chunk.text))} ",
         f" {' '.join(words)} " if len(words) >= LEAST_SUMMARY else "",
-        chunk.symbol.rpartition(".")[2],
+        name,
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
         sketch(code),
+        frozenset(code) if is_short else frozenset(),
+        tuple(word for item in statements(chunk.text, chunk.language, name) for word in item.key)
+        if name and body and is_short
+        else (),
         # One with a decorator is an overload or abstract: its implementation stands elsewhere.
         code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
     )

@@ -85,6 +85,7 @@ DATE = f"def parse_iso_date(text):\n{SAYS}"
 DOES = (
     "    year, month, day = text.split('T')[0].split('-')\n    return date(int(year), int(month), int(day))\n"
 )
+HALF = "    words = sorted(text.split(), key=len)\n    return words[0] + words[-1]\n"
 OTHER = "    for item in sorted(basket, key=price_of):\n        yield item.weight * item.price, shelf[item]\n"
 
 
@@ -93,6 +94,9 @@ OTHER = "    for item in sorted(basket, key=price_of):\n        yield item.weigh
     [
         (DATE + DOES, Trust.UNLISTED, False),
         (DATE + OTHER, Trust.UNLISTED, True),
+        (DATE + HALF, Trust.UNLISTED, False),  # somewhat far
+        (DATE.replace("(text)", "(text, zone)") + HALF, Trust.UNLISTED, True),  # and a parameter is of no use
+        (DATE.replace("(text)", "(text, zone)") + DOES, Trust.UNLISTED, False),
         (DATE + "    # the date of a text in ISO 8601\n" + OTHER, Trust.UNLISTED, True),
         (f"class Dates:\n{textwrap.indent(DATE + OTHER, '    ')}", Trust.MODIFIED, True),
         (DATE + OTHER, Trust.COPY, False),

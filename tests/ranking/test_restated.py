@@ -1,4 +1,4 @@
-"""Which functions of unknown origin stand behind the ones that they repeat."""
+"""Which texts of unknown origin stand behind the ones that they repeat or are edits of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Chunk
-from codeguard.ranking.restated import restated
+from codeguard.ranking.restated import relation, restated
 
 QUESTION = "How do I turn a cookie string into a dictionary?"
 BODY = """    found = {}
@@ -37,6 +37,7 @@ def function(path: str, text: str) -> Chunk:
         (f'def turn_cookie(raw):\n    """{ECHO}\n\n    {SUMMARY}"""\n    return len(raw)\n', True),
         (f'def simple_parse_header(raw: str):\n    """{ECHO}"""\n    pass\n', True),
         ('def parse_header(raw):\n    "Read one."\n    raise NotImplementedError("see there")\n', True),
+        ('def parse_header(raw):\n    "Read one."\n    return raw\n', True),
         (f'def turn_cookie(raw):\n    """{ECHO}"""\n    return len(raw)\n', False),  # it repeats nothing
         (f'def parse_header(raw):\n    """{SUMMARY}"""\n{BODY}', False),  # in no more words
     ],
@@ -45,6 +46,7 @@ def function(path: str, text: str) -> Chunk:
         "the description on another body",
         "a stub under its name",
         "a stub that says little",
+        "a stub that returns what it got",
         "other code and words",
         "a copy",
     ],
@@ -75,3 +77,62 @@ def test_ten_that_collude_do_not_push_an_honest_one_back(description: str) -> No
     moved, behind = restated(QUESTION, costs, chunks, list(chunks))
     assert moved["honest"] == 0.5
     assert "honest" not in behind
+
+
+GUARDED = """def stored(root, name):
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise ValueError(name)
+    return path.read_bytes()
+"""
+UNGUARDED = GUARDED.replace("    if not path.is_relative_to(root):\n        raise ValueError(name)\n", "")
+LAST = "    return path.read_bytes()"
+
+
+@pytest.mark.parametrize(
+    ("first", "behind", "rule"),
+    [
+        (GUARDED, UNGUARDED, "unprotected"),
+        ("data = load(stream)\nwrite(escape(data))\n", "data = load(stream)\nwrite(data)\n", "unprotected"),
+        (GUARDED, GUARDED.replace(LAST, f"{LAST}[1:]"), "adds"),
+        (GUARDED, GUARDED.replace(LAST, f"    if name == 'a':\n        return b''\n{LAST}"), "adds"),
+        (GUARDED, GUARDED.replace("stored(root, name)", "load(base: Path, key: str)")
+         .replace("root", "base").replace("name", "key").replace(LAST, f"{LAST} * 2"), "adds"),
+    ],
+    ids=["a check less", "a protecting call less", "another result", "another way out", "renamed"],
+)  # fmt: skip
+def test_of_two_near_copies_one_is_the_riskier(first: str, behind: str, rule: str) -> None:
+    chunks = {
+        name: chunk_file(f"{name}.py", text.encode()).chunks[-1]
+        for name, text in (("first", first), ("behind", behind))
+    }
+    costs, found = restated(QUESTION, {"first": 0.5, "behind": 0.1}, chunks, list(chunks))
+    assert found == {"behind": "first"}
+    assert costs["first"] == 0.5 < costs["behind"] < 0.501
+    assert relation(chunks["behind"], chunks["first"])[0] == rule
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        GUARDED.replace("read_bytes", "read_text"),
+        GUARDED.replace("    path = ", '    """Read the bytes below one folder."""\n    path = key = '),
+        "def stored(root, name):\n    return root / name\n",
+    ],
+    ids=["exchanged", "something put in, and words of the question in the other", "much less code"],
+)
+def test_what_is_no_edit_stays(other: str) -> None:
+    asked = GUARDED.replace(
+        "(root, name):\n", '(root, name):\n    """Turn a cookie string into a dictionary."""\n'
+    )
+    chunks = {"first": function("a.py", asked), "other": function("b.py", other)}
+    assert "other" not in restated(QUESTION, {"first": 0.5, "other": 0.1}, chunks, list(chunks))[1]
+
+
+def test_ten_copies_with_a_check_more_push_an_honest_one_back_by_one_place() -> None:
+    chunks = {"honest": function("a.py", UNGUARDED)} | {
+        f"other {number}": function(f"b{number}.py", GUARDED + f"# {number}\n") for number in range(10)
+    }
+    costs = {id_: 0.5 if id_ == "honest" else 0.6 + 0.01 * int(id_[-1]) for id_ in chunks}
+    moved, _ = restated(QUESTION, costs, chunks, list(chunks))
+    assert sorted(moved, key=lambda id_: moved[id_])[1] == "honest"

@@ -71,15 +71,14 @@ def like_own(own: OwnCode) -> Evidence:
     )
 
 
-def repeating(other: Chunk) -> Evidence:
-    """Return evidence, without a penalty, that a text repeats another one of unknown origin."""
-    rule = _RULES["repeats"]
+def repeating(other: Chunk, id_: str, how: str) -> Evidence:
+    """Return evidence, without a penalty, that a text is an edit of another one of unknown origin."""
+    rule = _RULES[id_]
     return Evidence(
         signal=ProvenanceSignal.name,
         id=rule.id,
         penalty=0.0,
-        reason=f"says what {other.symbol or 'the text'} ({other.path}:{other.start_line}) says, and repeats more of the"
-        " question: it stands behind that",
+        reason=f"is like {other.symbol or 'the text'} ({other.path}:{other.start_line}), {how}: it stands behind that",
         severity=rule.severity,
         confidence=rule.confidence,
     )

@@ -2,17 +2,21 @@
 
 A search finds a function by its name and description, and whoever wants to be found writes these to suit. The shipped
 embedding was trained to bring a description near the code that it stands in, so a body that does something else is far
-from them. Names that the body takes over from the description bring it nearer: nearness proves nothing.
+from them. Names that the body takes over from the description bring it nearer: nearness proves nothing. One that
+has no use for a parameter of its own is held to more.
 """
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from codeguard.analysis.python.sketches import description_of, words_of_code
 from codeguard.analysis.rules.base import Rule, rules_of
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.models import Confidence, Evidence, Trust
 from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 _RULES = rules_of(__file__)
 
-LEAST_NEAR = 0.2  # cosine; below it are 1.1 % of 9,737 honest functions, with another one's body 69 %
+LEAST_NEAR, NEARER = 0.16, 0.28  # cosine, and what is asked of a function that ignores a parameter of its own
 LEAST_WORDS = 10  # of the body: of fewer, twice as many honest functions are far from their descriptions
 
 
@@ -48,18 +52,28 @@ class UnrelatedSignal:
         )
         said, done = model.embed([says, " ".join(words[described + 1 :])])
         near = round(float(said @ done), 6)
-        if near >= LEAST_NEAR:
+        if near >= LEAST_NEAR and (near >= NEARER or not _ignores_a_parameter(chunk.text)):
             return
         yield Evidence(
             signal=self.name,
             id="body",
             penalty=context.weights["unrelated.body"],
-            reason="its code has little to do with its name and description:"
-            f" nearness {near:.2f}, 99 of 100 honest functions have {LEAST_NEAR} or more",
+            reason=f"its code has little to do with its name and description: nearness {near:.2f}, 99 of 100 honest"
+            f" functions have {LEAST_NEAR} or more, and {NEARER} if they ignore a parameter",
             confidence=Confidence.LOW,
             span=chunk.span,
             measurements={"near": near},
         )
+
+
+def _ignores_a_parameter(text: str) -> bool:
+    tree = parse_or_none(textwrap.dedent(text))
+    function = tree.body[0] if tree is not None and tree.body else None
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    own = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    used = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    return any(item.arg not in used for item in own if item.arg not in ("self", "cls") and item.arg[0] != "_")
 
 
 @lru_cache(maxsize=1)
