@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
 from codeguard.corpus.patterns import lazy
@@ -27,16 +27,22 @@ _PARAMETER = lazy(r"(?:^|,)\s{0,80}\*{0,2}(\w{1,200})")
 _STUB = lazy(r"(?:pass|\. \. \.|return(?: None)?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Text:
-    """The words of a function, the first paragraph of its description, name, parameters, and a sketch of its code."""
+    """A function, its words, the first paragraph of its description, its name and parameters."""
 
-    words: str
+    chunk: Chunk
+    words: frozenset[str]
+    in_order: str
     summary: str
     name: str
     parameters: tuple[str, ...]
-    code: tuple[int, ...]
     is_stub: bool
+
+    @cached_property
+    def code(self) -> tuple[int, ...]:
+        """A sketch of its code, which few questions need."""
+        return sketch(words_of_code(self.chunk.text, self.chunk.language))
 
     def stands_behind(self, other: _Text, surplus: int) -> bool:
         """Return whether it says the same in more words of the question, or is a stub of what the other one does."""
@@ -46,12 +52,10 @@ class _Text:
             return self.is_stub
         if surplus < SURPLUS or not other.summary:
             return False
+        if named or other.summary in self.in_order:
+            return True
         is_long = min(len(self.code), len(other.code)) >= LEAST_CODE
-        return (
-            named
-            or other.summary in self.words
-            or (is_long and resemblance(self.code, other.code) >= NEAR_COPY)
-        )
+        return is_long and resemblance(self.code, other.code) >= NEAR_COPY
 
 
 def restated(
@@ -67,11 +71,12 @@ def restated(
     """
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
     texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _CODE}
-    fit = {id_: len(asked.intersection(text.words.split())) for id_, text in texts.items()}
+    fit = {id_: len(asked & text.words) for id_, text in texts.items()}
     for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
         plainer = [
             other
             for other, said in texts.items()
+            if texts[id_].is_stub or fit[id_] - fit[other] >= SURPLUS  # most pairs end here
             if chunks[other].path != chunks[id_].path
             if texts[id_].stands_behind(said, fit[id_] - fit[other])
         ]
@@ -88,12 +93,14 @@ def _text(chunk: Chunk) -> _Text:
     described = body.pop(0) if body and body[0][-1] in "\"'" else ""
     summary = described.lstrip("rRbBuUfF").strip("\"' \t\r\n").replace("\r\n", "\n").partition("\n\n")[0]
     words = index_words(summary)
+    own = index_words(chunk.text)
     return _Text(
-        f" {' '.join(index_words(chunk.text))} ",
+        chunk,
+        frozenset(own),
+        f" {' '.join(own)} ",
         f" {' '.join(words)} " if len(words) >= LEAST_SUMMARY else "",
         chunk.symbol.rpartition(".")[2],
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
-        sketch(code),
         # One with a decorator is an overload or abstract: its implementation stands elsewhere.
         code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
     )

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +33,11 @@ from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import ACCEPTED_NAME
 
+T = TypeVar("T")
 Vector = NDArray[np.float32]
 KEPT_MANAGERS = 8  # each of another configuration
 KEPT_FILES = 200  # that stay in memory from one query to the next
-KEPT_VECTORS = 10_000
+KEPT_CHUNKS = 10_000  # and as many vectors
 SAMPLE = 20  # own entries that are looked for where a foreign one was met
 ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
@@ -93,6 +95,8 @@ class Searcher:
         self._disk = IndexOnDisk(workspace.catalog, ())
         self._stage = Stage.COMPLETE
         self._file: Callable[[str], SourceFile | None] = workspace.catalog.file
+        self._chunks: dict[str, Chunk] = {}
+        self._trust_in: dict[tuple[str, str], Trust] = {}  # by id, and digest of the file that has it
         self._vectors: dict[str, Vector] = {}
         self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
@@ -117,7 +121,7 @@ class Searcher:
         """
         self._under_way = under_way
         self._renew()
-        self._disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
+        self._disk.look_again()
         words_alone = self._made_with is None  # words are all that there is so far
         if not words_alone and not self._counted_already():
             self._check_vectors()
@@ -149,8 +153,9 @@ class Searcher:
             return
         workspace.catalog.check_totals()
         self._file = lru_cache(KEPT_FILES)(workspace.catalog.file)
-        self._vectors.clear()
-        self._managers.clear()
+        for kept in (self._chunks, self._trust_in, self._vectors, self._managers):
+            kept.clear()
+        self._disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
         self._epoch = workspace.epoch
         self._siblings = workspace.siblings()
         self._made_with = workspace.catalog.meta("embedding")
@@ -246,7 +251,7 @@ class Searcher:
         found, problem = asked.of(
             question,
             outcome.retained,
-            lambda item: self._siblings.beside(self._file_with(item.chunk)),
+            lambda item: self._siblings.beside(self._file_with(item.id, item.chunk, manager)[0]),
             config,
         )
         if problem:
@@ -277,17 +282,15 @@ class Searcher:
         if vector is not None:
             distances |= self._distances(vector, by_words)
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
-        known = self._workspace.catalog.chunks(distances)
-        chunks = {id_: known[id_] for id_ in distances if id_ in known}
+        chunks = _remembered(self._chunks, distances, self._workspace.catalog.chunks)
         self._check_store([hit.id for hit in hits], chunks, warnings)
+        listed = {id_ for id_, chunk in chunks.items() if is_listed(chunk)}
         weight = self._weight(query)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
-            trusted = [id_ for id_, chunk in chunks.items() if is_listed(chunk)]
-            costs = with_context(query.text, costs, chunks, trusted)
-        listed = {id_ for id_, chunk in chunks.items() if is_listed(chunk)}
+            costs = with_context(query.text, costs, chunks, [id_ for id_ in chunks if id_ in listed])
         foreign = [id_ for id_ in chunks if id_ not in listed] if is_listed is not _none_listed else []
         costs, behind = restated(query.text, costs, chunks, foreign)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
@@ -295,8 +298,8 @@ class Searcher:
 
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        files = {id_: self._file_with(chunk) for id_, chunk in chunks.items()}
-        trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
+        found = {id_: self._file_with(id_, chunk, manager) for id_, chunk in chunks.items()}
+        trusted = {id_ for id_, (_, trust) in found.items() if trust is Trust.TRUSTED}
         disk = {id_: self._disk.state(chunk.path, trusted=id_ in trusted) for id_, chunk in chunks.items()}
         own = self._nearest_own(
             {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs},
@@ -306,12 +309,13 @@ class Searcher:
             Candidate(
                 id_,
                 fetched.chunks[id_],
-                files[id_],
+                found[id_][0],
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
                 own.get(id_),
                 disk[id_],
                 fetched.chunks.get(fetched.behind.get(id_, "")),
+                found[id_][1],
             )
             for id_ in chunks
         ]
@@ -397,15 +401,16 @@ class Searcher:
 
     def _unit_vectors(self, ids: Collection[str]) -> dict[str, Vector]:
         """Return the vectors of those of the chunks that have one that is finite and not zero, at length 1."""
-        missing = [id_ for id_ in ids if id_ not in self._vectors]
-        if missing and len(self._vectors) > KEPT_VECTORS:
-            self._vectors.clear()
-            missing = list(ids)
-        for id_, vector in (self._workspace.vectors.embeddings(missing) if missing else {}).items():
-            length = float(np.linalg.norm(vector))
-            if np.isfinite(length) and length > 0:
-                self._vectors[id_] = vector / np.float32(length)
-        return {id_: self._vectors[id_] for id_ in ids if id_ in self._vectors}
+        return _remembered(self._vectors, ids, self._read_vectors)
+
+    def _read_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        found = self._workspace.vectors.embeddings(ids)
+        lengths = {id_: float(np.linalg.norm(vector)) for id_, vector in found.items()}
+        return {
+            id_: found[id_] / np.float32(length)
+            for id_, length in lengths.items()
+            if np.isfinite(length) and length > 0
+        }
 
     def _check_store(
         self, ids: Sequence[str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
@@ -435,12 +440,18 @@ class Searcher:
         )  # before the store is asked: deleted, then cleared
         return self._workspace.vectors.embeddings(unknown).keys() - going
 
-    def _file_with(self, chunk: Chunk) -> SourceFile:
-        """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
+    def _file_with(self, id_: str, chunk: Chunk, manager: DefenseManager) -> tuple[SourceFile, Trust]:
+        """Return the file of a chunk and the trust of the chunk in it.
+
+        Raises StoreError where the catalog has another text or place for it.
+        """
         file = self._file(chunk.path)
-        if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
-            raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
-        return file
+        trust = None if file is None else self._trust_in.get((id_, file.sha256))
+        if file is None or trust is None:
+            if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
+                raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
+            trust = self._trust_in[id_, file.sha256] = manager.trust_of(chunk, file)
+        return file, trust
 
     def _ranking(
         self,
@@ -475,6 +486,18 @@ class Searcher:
                 *_not_on_disk(results),
             ),
         )
+
+
+def _remembered(
+    memory: dict[str, T], ids: Collection[str], read: Callable[[Sequence[str]], Mapping[str, T]]
+) -> dict[str, T]:
+    """Return what there is of these ids, and read only what is not in memory yet."""
+    missing = [id_ for id_ in ids if id_ not in memory]
+    if missing and len(memory) > KEPT_CHUNKS:
+        memory.clear()
+        missing = list(ids)
+    memory |= read(missing) if missing else {}
+    return {id_: memory[id_] for id_ in ids if id_ in memory}
 
 
 def _masked(results: Sequence[Ranked]) -> list[str]:
