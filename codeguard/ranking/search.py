@@ -426,7 +426,7 @@ class Searcher:
                     hint="bring it back, or " + REBUILD,
                 )
             warnings[STRANGE] = None
-        found = self._workspace.vectors.rewritten([row_of(id_, chunks[id_]) for id_ in ids if id_ in chunks])
+        found = self._workspace.vectors.rewritten(row_of(id_, chunks[id_]) for id_ in ids if id_ in chunks)
         for id_ in (id_ for id_, what in found.items() if what == "document"):
             place = f"{chunks[id_].path}:{chunks[id_].start_line}"
             warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
