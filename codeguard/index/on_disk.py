@@ -66,15 +66,8 @@ def differing(
 
 def place_of_name(name: str, root: Path, tops: Sequence[Path]) -> Path:
     """Return where the file of a name in the index is or was; `tops` are the indexed paths without links."""
-    return _existing(_places(name, root, tops))
-
-
-def _places(name: str, root: Path, tops: Sequence[Path]) -> list[Path]:
-    outside = [top for top in tops if not top.is_relative_to(root) and below(name, top.name)]
-    return [*(top.parent / name for top in outside), root / name]
-
-
-def _existing(places: Sequence[Path]) -> Path:
+    outside = [top for top in tops if below(name, top.name) and not top.is_relative_to(root)]
+    places = [*(top.parent / name for top in outside), root / name]
     return next((place for place in places if os.path.lexists(place)), places[0])
 
 
@@ -88,7 +81,7 @@ class IndexOnDisk:
         root = catalog.meta("root")
         self._recorded = cache(catalog.state_of)
         self._root = None if root is None else Path(root)
-        self._places = cache(partial(_places, root=self._root or Path(), tops=tops))
+        self._tops = tops
         self.look_again()
 
     def look_again(self) -> None:
@@ -98,7 +91,7 @@ class IndexOnDisk:
     def _state(self, name: str, *, trusted: bool) -> OnDisk:
         if self._root is None or ".." in PurePosixPath(name).parts:
             return OnDisk.ELSEWHERE
-        place = _existing(self._places(name))
+        place = place_of_name(name, self._root, self._tops)
         state = self._recorded(name)
         try:
             found = find_file(place, name)

@@ -97,11 +97,9 @@ class Ranked:
 
     def placed(self, rank: int, baseline_rank: int) -> Ranked:
         """Return it with its ranks; nothing is derived again, since nothing else of it depends on them."""
-        made = object.__new__(Ranked)
+        made, known = object.__new__(Ranked), {"rank": rank, "baseline_rank": baseline_rank}
         for name in Ranked.__slots__:
-            object.__setattr__(made, name, getattr(self, name))
-        object.__setattr__(made, "rank", rank)
-        object.__setattr__(made, "baseline_rank", baseline_rank)
+            object.__setattr__(made, name, known.get(name, getattr(self, name)))
         return made
 
     @property

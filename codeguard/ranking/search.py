@@ -123,7 +123,7 @@ class Searcher:
         self._renew()
         self._disk.look_again()
         words_alone = self._made_with is None  # words are all that there is so far
-        if not words_alone and not self._counted_already():
+        if not words_alone:
             self._check_vectors()
         weight = 1.0 if words_alone else self._weight()
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
@@ -203,7 +203,7 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(query, searched, manager.lists if defense else _none_listed, warnings)
+                fetched = self._fetch(query, searched, manager.lists if defense else None, warnings)
             candidates = self._candidates(fetched, count, manager)
             reports.budget.coming = len({item.chunk.path for item in candidates})
             outcome = manager.apply(candidates)
@@ -262,10 +262,13 @@ class Searcher:
         self,
         query: PreparedQuery,
         searched: int,
-        is_listed: Callable[[Chunk], bool],
+        is_listed: Callable[[Chunk], bool] | None,
         warnings: dict[str, None],
     ) -> _Fetched:
-        """Return what the two searches give, each asked for `searched` chunks."""
+        """Return what the two searches give, each asked for `searched` chunks.
+
+        Without `is_listed`, which is without the defense, a trusted file has no context that counts for it.
+        """
         vector = query.vector
         hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
         distances = {hit.id: hit.distance for hit in hits}
@@ -284,14 +287,14 @@ class Searcher:
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
         chunks = _remembered(self._chunks, distances, self._workspace.catalog.chunks)
         self._check_store([hit.id for hit in hits], chunks, warnings)
-        listed = {id_ for id_, chunk in chunks.items() if is_listed(chunk)}
+        listed = {id_ for id_, chunk in chunks.items() if is_listed and is_listed(chunk)}
         weight = self._weight(query)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
             costs = with_context(query.text, costs, chunks, [id_ for id_ in chunks if id_ in listed])
-        foreign = [id_ for id_ in chunks if id_ not in listed] if is_listed is not _none_listed else []
+        foreign = [id_ for id_ in chunks if is_listed and id_ not in listed]
         costs, behind = restated(query.text, costs, chunks, foreign)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, behind, len(hits) < searched)
@@ -353,21 +356,15 @@ class Searcher:
         )
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
-    def _state(self) -> tuple[tuple[object, ...], str]:
-        return self._generation, self._workspace.vectors.stamp()
-
-    def _counted_already(self) -> bool:
-        """Return whether the entries of the vector store were counted and none has changed since."""
-        state = self._state()
-        return bool(state[1]) and state == self._counted
-
     def _check_vectors(self) -> None:
-        """Hold how many entries the vector store has against how many it has to have.
+        """Hold how many entries the vector store has against how many it has to have, once for each state of both.
 
         Raises StoreError where it is empty and must not be.
         """
         workspace = self._workspace
-        state = self._state()
+        state = self._generation, workspace.vectors.stamp()
+        if state[1] and state == self._counted:
+            return
         self._store_warnings, self._counted = (), None
         for _ in range(ATTEMPTS):
             generation = workspace.catalog.generation()
@@ -519,11 +516,6 @@ def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
             f"{len(away)} results not compared with their files: the indexed folder is not on this disk"
         )
     return lines
-
-
-def _none_listed(_chunk: Chunk) -> bool:
-    """Return False: without the defense a trusted file has no context that counts for it."""
-    return False
 
 
 def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:

@@ -35,7 +35,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 @pytest.fixture
 def vectors(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderVectors]:
-    monkeypatch.setattr(folder, "MOST_EXACT", 0)
+    monkeypatch.setattr(folder, "MOST_EXACT", -1)  # as if there were many
     made = FolderVectors(catalog)
     made.add(rows(), unit(1))
     yield made
@@ -68,11 +68,11 @@ def test_few_vectors_are_searched_in_the_record_and_need_no_folder(
     vectors: FolderVectors, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(folder, "MOST_DUE", 0)
-    monkeypatch.setattr(folder, "MOST_EXACT", 40)
-    vectors.prepare()
-    assert agree(vectors)
-    assert not (tmp_path / "chroma").exists()
-    vectors.add([Row("one more", "", {})], unit(4, 1))
+    with monkeypatch.context() as few:
+        few.setattr(folder, "MOST_EXACT", 40)
+        vectors.prepare()
+        assert agree(vectors)
+        assert not (tmp_path / "chroma").exists()
     vectors.prepare()
     assert (tmp_path / "chroma").exists()
 

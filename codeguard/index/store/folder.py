@@ -45,11 +45,10 @@ class FolderVectors(LocalVectors):
         self._client: Any = None
         self._brought: tuple[str, Any] = ("", None)  # the stamp of the record, and the collection that has it
         self._unusable = False
-        self._counted = ("", 0)
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
-        if self._held() <= MOST_EXACT:
+        if self._catalog.totals().vectors <= MOST_EXACT:
             return super().nearest(vector, count)
         with self._turn:
             found = self._asked(vector, count)
@@ -62,7 +61,7 @@ class FolderVectors(LocalVectors):
 
     def prepare(self) -> None:
         """See `Vectors`. A few changes are left to the next search, since loading Chroma takes longer than they do."""
-        if self._held() <= MOST_EXACT or self._most_due() <= MOST_DUE:
+        if self._catalog.totals().vectors <= MOST_EXACT or self._most_due() <= MOST_DUE:
             return
         with self._turn:
             if self._collection(len(self.ids()) + MOST_DUE) is not None:
@@ -81,13 +80,6 @@ class FolderVectors(LocalVectors):
         with self._turn:
             self._client, self._brought = None, ("", None)
             self._open.close()
-
-    def _held(self) -> int:
-        """Return how many vectors there are, counted once for each state of the record."""
-        now = self.stamp()
-        if self._counted[0] != now:
-            self._counted = now, self.count()
-        return self._counted[1]
 
     def _asked(self, vector: NDArray[np.float32], count: int) -> list[str] | None:
         collection = self._collection(MOST_DUE)
