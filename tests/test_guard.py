@@ -118,6 +118,19 @@ def test_the_same_question_twice_gives_the_same_answer(guard: CodeGuard) -> None
     assert guard.query(QUERY).to_json() == guard.query(QUERY).to_json()
 
 
+def test_what_a_query_has_read_of_the_catalog_serves_the_next_one_and_the_disk_is_looked_at_each_time(
+    corpus: Path, guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard.query(QUERY)
+    first = guard.query(QUERY)
+    for name in ("chunks", "file", "state_of"):
+        monkeypatch.setattr(guard.catalog, name, None)
+    assert guard.query(QUERY) == first
+    assert place(first, "ours/m.py").trust is Trust.TRUSTED
+    (corpus / "ours/m.py").write_text(TRUSTED + "\n# another line\n")
+    assert place(guard.query(QUERY), "ours/m.py").trust is Trust.MODIFIED
+
+
 def test_renamed_and_shuffled_untrusted_files_have_the_same_penalties_and_verdicts(corpus: Path) -> None:
     def facts(guard: CodeGuard) -> set[tuple[object, ...]]:
         ranking = guard.query(QUERY, k=10).ranking

@@ -497,9 +497,9 @@ class Catalog:
         """
         with self._snapshot():
             row = self._file_row(path)
-            chunks = {} if row is None else self._chunks_of(row)
-        if row is None:
-            return None
+            if row is None:
+                return None
+            chunks = self._chunks_of(row)
         text = "".join(chunk.text for chunk in chunks.values())
         from codeguard.corpus.chunking.grammars import (
             GAVE_UP,

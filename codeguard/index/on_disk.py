@@ -66,26 +66,33 @@ def differing(
 
 def place_of_name(name: str, root: Path, tops: Sequence[Path]) -> Path:
     """Return where the file of a name in the index is or was; `tops` are the indexed paths without links."""
-    outside = [top for top in tops if not top.is_relative_to(root) and below(name, top.name)]
+    outside = [top for top in tops if below(name, top.name) and not top.is_relative_to(root)]
     places = [*(top.parent / name for top in outside), root / name]
     return next((place for place in places if os.path.lexists(place)), places[0])
 
 
 class IndexOnDisk:
-    """Compares files of an index with the disk; each is looked at once, so make a new one for each answer."""
+    """Compares files of an index with the disk, each once until `look_again`, which each answer has to call.
+
+    It remembers what the catalog has of a file, so make a new one when that has changed.
+    """
 
     def __init__(self, catalog: Catalog, tops: Sequence[Path]) -> None:
         root = catalog.meta("root")
-        self._catalog = catalog
+        self._recorded = cache(catalog.state_of)
         self._root = None if root is None else Path(root)
         self._tops = tops
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget what was seen on the disk."""
         self.state = cache(self._state)
 
     def _state(self, name: str, *, trusted: bool) -> OnDisk:
         if self._root is None or ".." in PurePosixPath(name).parts:
             return OnDisk.ELSEWHERE
         place = place_of_name(name, self._root, self._tops)
-        state = self._catalog.state_of(name)
+        state = self._recorded(name)
         try:
             found = find_file(place, name)
         except CorpusError:

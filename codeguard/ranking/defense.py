@@ -66,7 +66,7 @@ class Candidate:
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
     less is nearer. `own` is the trusted candidate that is most like it, where that is known. `on_disk` says how its
     file compares with the disk. `behind` is the text of unknown origin behind which it stands as an edit of it (see
-    `codeguard.ranking.restated`).
+    `codeguard.ranking.restated`). `trust` is that of the text in its file, where it is known.
     """
 
     id: str
@@ -77,6 +77,7 @@ class Candidate:
     own: OwnCode | None = None
     on_disk: OnDisk = OnDisk.ELSEWHERE
     behind: Chunk | None = None
+    trust: Trust | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ class DefenseManager:
         self.config = config or DefenseConfig()
         self._remember = remember
         self._kept: dict[tuple[str, Trust], tuple[Evidence, ...]] = {}
+        self._answers: dict[str, tuple[str, ...]] = {}  # to probes, by id
         alone = Alone(self.config) if services is None and signals is None else None
         self._alone = alone
         self._manifest = manifest if alone is None or manifest is not None else alone.manifest
@@ -374,7 +376,8 @@ class DefenseManager:
     def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Ranked:
         if isinstance(candidate, PlainCandidate):
             return self._judge_plain(candidate, z)
-        trust = trust_now(self.trust_of(candidate.chunk, candidate.file), candidate.on_disk)
+        known = candidate.trust or self.trust_of(candidate.chunk, candidate.file)
+        trust = trust_now(known, candidate.on_disk)
         subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
         evidence = self._evidence_of(candidate.id, subject)
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
@@ -404,12 +407,14 @@ class DefenseManager:
             if check is None or item.trust is Trust.TRUSTED or item.verdict != Verdict.NO_SIGNAL.value:
                 continue
             if isinstance(candidate, Candidate):
-                file, chunks = candidate.file, [candidate.chunk]
+                if not self._remember or item.id not in self._answers:
+                    self._answers[item.id] = check(item.chunk, candidate.file).answers
+                asked = [(item.chunk, self._answers[item.id])]
             else:
                 file = read_document(candidate.text, candidate.name, candidate.path).file
-                chunks = [*file.chunks]
-            asked = ((chunk, check(chunk, file)) for chunk in chunks if chunk.kind in FUNCTIONS)
-            answered += [(place, chunk, report.answers) for chunk, report in asked if report.answers]
+                functions = [chunk for chunk in file.chunks if chunk.kind in FUNCTIONS]
+                asked = [(chunk, check(chunk, file).answers) for chunk in functions]
+            answered += [(place, chunk, answers) for chunk, answers in asked if answers]
         if len(answered) < 2:
             return list(judged)
         from codeguard.behavior.rivals import contradiction  # brings the checker's comparisons

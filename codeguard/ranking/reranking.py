@@ -95,6 +95,13 @@ class Ranked:
         }.items():
             object.__setattr__(self, name, value)
 
+    def placed(self, rank: int, baseline_rank: int) -> Ranked:
+        """Return it with its ranks; nothing is derived again, since nothing else of it depends on them."""
+        made, known = object.__new__(Ranked), {"rank": rank, "baseline_rank": baseline_rank}
+        for name in Ranked.__slots__:
+            object.__setattr__(made, name, known.get(name, getattr(self, name)))
+        return made
+
     @property
     def verdict(self) -> str:
         """The behavior checker's verdict, or "" if it did not run."""
@@ -228,21 +235,21 @@ def rank(
         mode: "drop" removes convicted candidates and those with a penalty above `drop_threshold`.
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
-    baseline = tuple(
-        replace(item, rank=position, baseline_rank=position) for position, item in enumerate(retrieved, 1)
-    )
+    baseline = tuple(item.placed(position, position) for position, item in enumerate(retrieved, 1))
     key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
     ordered = _behind_twins(sorted(baseline, key=key))
     retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
     dropped = tuple(
-        replace(item, rank=0) for item in ordered if mode == "drop" and not keeps(item, drop_threshold)
+        item.placed(0, item.baseline_rank)
+        for item in ordered
+        if mode == "drop" and not keeps(item, drop_threshold)
     )
     return _numbered(retained), dropped, baseline
 
 
 def _numbered(items: Iterable[Ranked]) -> tuple[Ranked, ...]:
     return tuple(
-        item if item.rank == position else replace(item, rank=position)
+        item if item.rank == position else item.placed(position, item.baseline_rank)
         for position, item in enumerate(items, 1)
     )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,11 @@ from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME
 
+T = TypeVar("T")
 Vector = NDArray[np.float32]
 KEPT_MANAGERS = 8  # each of another configuration
 KEPT_FILES = 200  # that stay in memory from one query to the next
-KEPT_VECTORS = 10_000
+KEPT_CHUNKS = 10_000  # and as many vectors
 SAMPLE = 20  # own entries that are looked for where a foreign one was met
 ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
@@ -91,6 +93,8 @@ class Searcher:
         self._disk = IndexOnDisk(workspace.catalog, ())
         self._stage = Stage.COMPLETE
         self._file: Callable[[str], SourceFile | None] = workspace.catalog.file
+        self._chunks: dict[str, Chunk] = {}
+        self._trust_in: dict[tuple[str, str], Trust] = {}  # by id, and digest of the file that has it
         self._vectors: dict[str, Vector] = {}
         self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
@@ -115,9 +119,9 @@ class Searcher:
         """
         self._under_way = under_way
         self._renew()
-        self._disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
+        self._disk.look_again()
         words_alone = self._made_with is None  # words are all that there is so far
-        if not words_alone and not self._counted_already():
+        if not words_alone:
             self._check_vectors()
         weight = 1.0 if words_alone else self._weight()
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
@@ -147,8 +151,9 @@ class Searcher:
             return
         workspace.catalog.check_totals()
         self._file = lru_cache(KEPT_FILES)(workspace.catalog.file)
-        self._vectors.clear()
-        self._managers.clear()
+        for kept in (self._chunks, self._trust_in, self._vectors, self._managers):
+            kept.clear()
+        self._disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
         self._epoch = workspace.epoch
         self._siblings = workspace.siblings()
         self._made_with = workspace.catalog.meta("embedding")
@@ -196,7 +201,7 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(query, searched, manager.lists if defense else _none_listed, warnings)
+                fetched = self._fetch(query, searched, manager.lists if defense else None, warnings)
             candidates = self._candidates(fetched, count, manager)
             reports.budget.coming = len({item.chunk.path for item in candidates})
             outcome = manager.apply(candidates)
@@ -232,7 +237,7 @@ class Searcher:
         from codeguard.ranking.opinion import is_open, second_opinion  # brings the checker
 
         candidates = (
-            (item.chunk, self._siblings.beside(self._file_with(item.chunk)))
+            (item.chunk, self._siblings.beside(self._file_with(item.id, item.chunk, manager)[0]))
             for item in outcome.retained
             if is_open(item)
         )
@@ -245,10 +250,13 @@ class Searcher:
         self,
         query: PreparedQuery,
         searched: int,
-        is_listed: Callable[[Chunk], bool],
+        is_listed: Callable[[Chunk], bool] | None,
         warnings: dict[str, None],
     ) -> _Fetched:
-        """Return what the two searches give, each asked for `searched` chunks."""
+        """Return what the two searches give, each asked for `searched` chunks.
+
+        Without `is_listed`, which is without the defense, a trusted file has no context that counts for it.
+        """
         vector = query.vector
         hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
         distances = {hit.id: hit.distance for hit in hits}
@@ -265,26 +273,24 @@ class Searcher:
         if vector is not None:
             distances |= self._distances(vector, by_words)
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
-        known = self._workspace.catalog.chunks(distances)
-        chunks = {id_: known[id_] for id_ in distances if id_ in known}
+        chunks = _remembered(self._chunks, distances, self._workspace.catalog.chunks)
         self._check_store([hit.id for hit in hits], chunks, warnings)
+        listed = {id_ for id_, chunk in chunks.items() if is_listed and is_listed(chunk)}
         weight = self._weight(query)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
-            trusted = [id_ for id_, chunk in chunks.items() if is_listed(chunk)]
-            costs = with_context(query.text, costs, chunks, trusted)
-        listed = {id_ for id_, chunk in chunks.items() if is_listed(chunk)}
-        foreign = [id_ for id_ in chunks if id_ not in listed] if is_listed is not _none_listed else []
+            costs = with_context(query.text, costs, chunks, [id_ for id_ in chunks if id_ in listed])
+        foreign = [id_ for id_ in chunks if is_listed and id_ not in listed]
         costs, behind = restated(query.text, costs, chunks, foreign)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, behind, len(hits) < searched)
 
     def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        files = {id_: self._file_with(chunk) for id_, chunk in chunks.items()}
-        trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
+        found = {id_: self._file_with(id_, chunk, manager) for id_, chunk in chunks.items()}
+        trusted = {id_ for id_, (_, trust) in found.items() if trust is Trust.TRUSTED}
         disk = {id_: self._disk.state(chunk.path, trusted=id_ in trusted) for id_, chunk in chunks.items()}
         own = self._nearest_own(
             {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs},
@@ -294,12 +300,13 @@ class Searcher:
             Candidate(
                 id_,
                 fetched.chunks[id_],
-                files[id_],
+                found[id_][0],
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
                 own.get(id_),
                 disk[id_],
                 fetched.chunks.get(fetched.behind.get(id_, "")),
+                found[id_][1],
             )
             for id_ in chunks
         ]
@@ -337,21 +344,15 @@ class Searcher:
         )
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
-    def _state(self) -> tuple[tuple[object, ...], str]:
-        return self._generation, self._workspace.vectors.stamp()
-
-    def _counted_already(self) -> bool:
-        """Return whether the entries of the vector store were counted and none has changed since."""
-        state = self._state()
-        return bool(state[1]) and state == self._counted
-
     def _check_vectors(self) -> None:
-        """Hold how many entries the vector store has against how many it has to have.
+        """Hold how many entries the vector store has against how many it has to have, once for each state of both.
 
         Raises StoreError where it is empty and must not be.
         """
         workspace = self._workspace
-        state = self._state()
+        state = self._generation, workspace.vectors.stamp()
+        if state[1] and state == self._counted:
+            return
         self._store_warnings, self._counted = (), None
         for _ in range(ATTEMPTS):
             generation = workspace.catalog.generation()
@@ -385,15 +386,16 @@ class Searcher:
 
     def _unit_vectors(self, ids: Collection[str]) -> dict[str, Vector]:
         """Return the vectors of those of the chunks that have one that is finite and not zero, at length 1."""
-        missing = [id_ for id_ in ids if id_ not in self._vectors]
-        if missing and len(self._vectors) > KEPT_VECTORS:
-            self._vectors.clear()
-            missing = list(ids)
-        for id_, vector in (self._workspace.vectors.embeddings(missing) if missing else {}).items():
-            length = float(np.linalg.norm(vector))
-            if np.isfinite(length) and length > 0:
-                self._vectors[id_] = vector / np.float32(length)
-        return {id_: self._vectors[id_] for id_ in ids if id_ in self._vectors}
+        return _remembered(self._vectors, ids, self._read_vectors)
+
+    def _read_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        found = self._workspace.vectors.embeddings(ids)
+        lengths = {id_: float(np.linalg.norm(vector)) for id_, vector in found.items()}
+        return {
+            id_: found[id_] / np.float32(length)
+            for id_, length in lengths.items()
+            if np.isfinite(length) and length > 0
+        }
 
     def _check_store(
         self, ids: Sequence[str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
@@ -409,7 +411,7 @@ class Searcher:
                     hint="bring it back, or " + REBUILD,
                 )
             warnings[STRANGE] = None
-        found = self._workspace.vectors.rewritten([row_of(id_, chunks[id_]) for id_ in ids if id_ in chunks])
+        found = self._workspace.vectors.rewritten(row_of(id_, chunks[id_]) for id_ in ids if id_ in chunks)
         for id_ in (id_ for id_, what in found.items() if what == "document"):
             place = f"{chunks[id_].path}:{chunks[id_].start_line}"
             warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
@@ -423,12 +425,18 @@ class Searcher:
         )  # before the store is asked: deleted, then cleared
         return self._workspace.vectors.embeddings(unknown).keys() - going
 
-    def _file_with(self, chunk: Chunk) -> SourceFile:
-        """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
+    def _file_with(self, id_: str, chunk: Chunk, manager: DefenseManager) -> tuple[SourceFile, Trust]:
+        """Return the file of a chunk and the trust of the chunk in it.
+
+        Raises StoreError where the catalog has another text or place for it.
+        """
         file = self._file(chunk.path)
-        if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
-            raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
-        return file
+        trust = None if file is None else self._trust_in.get((id_, file.sha256))
+        if file is None or trust is None:
+            if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
+                raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
+            trust = self._trust_in[id_, file.sha256] = manager.trust_of(chunk, file)
+        return file, trust
 
     def _ranking(
         self,
@@ -465,6 +473,18 @@ class Searcher:
         )
 
 
+def _remembered(
+    memory: dict[str, T], ids: Collection[str], read: Callable[[Sequence[str]], Mapping[str, T]]
+) -> dict[str, T]:
+    """Return what there is of these ids, and read only what is not in memory yet."""
+    missing = [id_ for id_ in ids if id_ not in memory]
+    if missing and len(memory) > KEPT_CHUNKS:
+        memory.clear()
+        missing = list(ids)
+    memory |= read(missing) if missing else {}
+    return {id_: memory[id_] for id_ in ids if id_ in memory}
+
+
 def _masked(results: Sequence[Ranked]) -> list[str]:
     count = sum(item.chunk.masked for item in results)
     return [f"secrets are masked in {count} results: their text is not that of their sha256"] if count else []
@@ -484,11 +504,6 @@ def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
             f"{len(away)} results not compared with their files: the indexed folder is not on this disk"
         )
     return lines
-
-
-def _none_listed(_chunk: Chunk) -> bool:
-    """Return False: without the defense a trusted file has no context that counts for it."""
-    return False
 
 
 def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:

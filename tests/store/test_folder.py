@@ -34,7 +34,8 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture
-def vectors(catalog: Catalog) -> Iterator[FolderVectors]:
+def vectors(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderVectors]:
+    monkeypatch.setattr(folder, "MOST_EXACT", -1)  # as if there were many
     made = FolderVectors(catalog)
     made.add(rows(), unit(1))
     yield made
@@ -61,6 +62,19 @@ def test_chroma_follows_the_record(vectors: FolderVectors) -> None:
     vectors.delete([hit.id for hit in vectors.nearest(unit(2)[0], 2)])
     assert used(vectors)
     assert agree(vectors)
+
+
+def test_few_vectors_are_searched_in_the_record_and_need_no_folder(
+    vectors: FolderVectors, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(folder, "MOST_DUE", 0)
+    with monkeypatch.context() as few:
+        few.setattr(folder, "MOST_EXACT", 40)
+        vectors.prepare()
+        assert agree(vectors)
+        assert not (tmp_path / "chroma").exists()
+    vectors.prepare()
+    assert (tmp_path / "chroma").exists()
 
 
 def test_a_process_that_comes_second_searches_the_record(vectors: FolderVectors) -> None:

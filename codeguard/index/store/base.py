@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ class Vectors(ABC):
         """Return the stored vectors of these ids, each of shape (dimension,); unknown ids are left out."""
 
     @abstractmethod
-    def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
+    def rewritten(self, rows: Iterable[Row]) -> dict[str, str]:
         """Return what was changed of these rows, "document" or "metadata", by id; missing rows are left out."""
 
     def prepare(self) -> None:  # noqa: B027 -- most stores have nothing to do

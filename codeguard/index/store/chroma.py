@@ -8,7 +8,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -126,7 +126,7 @@ class ChromaServer(Vectors):
         """See `Vectors`."""
         return {id_: np.asarray(row, dtype=np.float32) for id_, row in self._get(ids, "embeddings")}
 
-    def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
+    def rewritten(self, rows: Iterable[Row]) -> dict[str, str]:
         """See `Vectors`."""
         known = {row.id: row for row in rows}
         found: dict[str, str] = {}

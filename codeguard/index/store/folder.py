@@ -25,6 +25,8 @@ from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError,
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
 
+# Vectors up to which a search of the record takes less processor time than Chroma does, and no folder is made.
+MOST_EXACT = 20_000
 MOST_DUE = 1_000  # changes that a search carries out itself; `prepare` has no limit
 PREPARED = (
     "searchable"  # a setting of the catalog: stamp and number of the vectors that `prepare` has brought over
@@ -41,10 +43,13 @@ class FolderVectors(LocalVectors):
         self._turn = threading.Lock()
         self._open = contextlib.ExitStack()
         self._client: Any = None
+        self._brought: tuple[str, Any] = ("", None)  # the stamp of the record, and the collection that has it
         self._unusable = False
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
+        if self._catalog.totals().vectors <= MOST_EXACT:
+            return super().nearest(vector, count)
         with self._turn:
             found = self._asked(vector, count)
         if found is None:
@@ -56,7 +61,7 @@ class FolderVectors(LocalVectors):
 
     def prepare(self) -> None:
         """See `Vectors`. A few changes are left to the next search, since loading Chroma takes longer than they do."""
-        if self._most_due() <= MOST_DUE:
+        if self._catalog.totals().vectors <= MOST_EXACT or self._most_due() <= MOST_DUE:
             return
         with self._turn:
             if self._collection(len(self.ids()) + MOST_DUE) is not None:
@@ -73,7 +78,7 @@ class FolderVectors(LocalVectors):
     def close(self) -> None:
         """See `Vectors`."""
         with self._turn:
-            self._client = None
+            self._client, self._brought = None, ("", None)
             self._open.close()
 
     def _asked(self, vector: NDArray[np.float32], count: int) -> list[str] | None:
@@ -113,9 +118,12 @@ class FolderVectors(LocalVectors):
         return True
 
     def _synchronized(self, most_due: int) -> Any:
+        if self._brought[0] == self.stamp():  # nobody else may have the folder open
+            return self._brought[1]
         collection = collection_of(self._client)
         now, done = int(self.stamp()), int((collection.metadata or {}).get(_SYNCED, -1))
         if done == now:
+            self._brought = str(now), collection
             return collection
         changes = {
             str(id_): int(change) for id_, change in self._catalog.rows("SELECT id, change FROM vectors")
@@ -135,6 +143,7 @@ class FolderVectors(LocalVectors):
             rows = self.embeddings(due[start : start + BATCH])
             collection.upsert(ids=list(rows), embeddings=np.stack(list(rows.values())))
         collection.modify(metadata={_SYNCED: str(now)})
+        self._brought = str(now), collection
         return collection
 
     def _give_up(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +77,7 @@ class LocalVectors(Vectors):
         except (TypeError, ValueError):
             raise self._damaged() from None
 
-    def rewritten(self, rows: Sequence[Row]) -> dict[str, str]:
+    def rewritten(self, rows: Iterable[Row]) -> dict[str, str]:
         """See `Vectors`."""
         return {}
 
