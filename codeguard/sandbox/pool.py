@@ -14,7 +14,7 @@ from types import TracebackType
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.jobs import CodeCache, refusal, request, result, zygote_for
+from codeguard.sandbox.jobs import CodeCache, needed_modules, refusal, request, result
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
 from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
 
@@ -105,7 +105,7 @@ class Sandbox:
         reason = refusal(job, self._given_names)
         if reason:
             return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
-        kind = zygote_for(job)
+        kind = ZygoteKind(job.world.hash_seed, needed_modules(job))
         required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
         sent, level, died = None, Level.L0, ""
         for _ in range(_TRIES):

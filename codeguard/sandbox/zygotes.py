@@ -70,7 +70,7 @@ class Line:
     def __init__(self) -> None:
         self._far_job, self._job = os.pipe()
         self._result, self._far_result = os.pipe()
-        self._parts: list[bytes] = []
+        self.parts: list[bytes] = []  # of the answer, as far as it was read
         self._left = 0
 
     @property
@@ -123,12 +123,8 @@ class Line:
         self._left -= len(part)
         if self._left < 0:
             return End.FLOOD
-        self._parts.append(part)
+        self.parts.append(part)
         return None
-
-    def output(self) -> bytes:
-        """Return what was read."""
-        return b"".join(self._parts)
 
     def close(self) -> None:
         """Close this end; a child that is still waiting for a job ends."""
@@ -211,7 +207,9 @@ class Zygote:
     def greet(self) -> None:
         """Wait until it has started, and learn its level; raise SandboxError if it does not start."""
         try:
-            hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
+            until = time.monotonic() + _START_S
+            (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))
+            hello = json.loads(self._receive(length, until))
             if "error" in hello:
                 raise ZygoteDiedError(hello["error"])
         except (ZygoteDiedError, ValueError) as error:
@@ -253,7 +251,7 @@ class Zygote:
                 until = self._since + taken + more
                 continue
             end = line.collect(until)
-        output = line.output()
+        output = b"".join(line.parts)
         line.close()
         self._line = None
         self._order(self._limits, bury=True)
@@ -302,10 +300,6 @@ class Zygote:
             self._last = wire.REPLY.unpack(self._receive(wire.REPLY.size, time.monotonic() + _HUNG_S))
             self._told += 1
         return self._last
-
-    def _receive_frame(self, until: float) -> bytes:
-        (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))
-        return self._receive(length, until)
 
     def _receive(self, size: int, until: float) -> bytes:
         parts = []

@@ -61,12 +61,8 @@ def _typing_extensions() -> types.ModuleType:
     def unchanged(*_: Any, **__: Any) -> Callable[[Any], Any]:
         return lambda item: item
 
-    newer = {
-        **{"TypeVar": parameter(typing.TypeVar), "ParamSpec": parameter(typing.ParamSpec)},
-        **{"override": lambda method: method, "deprecated": unchanged},
-    }
-    for name, made in newer.items():
-        names[name] = made
+    names.update(TypeVar=parameter(typing.TypeVar), ParamSpec=parameter(typing.ParamSpec))
+    names.update(override=lambda method: method, deprecated=unchanged)
     return module
 
 
