@@ -7,9 +7,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
 from codeguard.errors import SandboxError
@@ -214,3 +216,17 @@ def _started(kind: ZygoteKind, without: frozenset[str], given: Texts) -> Zygote:
         zygote.close()
         raise
     return zygote
+
+
+def advice(level: Level, layers: Sequence[Layer]) -> tuple[str, ...]:
+    """Return a line for each missing layer that a higher level needs: that level, why it is missing, what gives it."""
+    remedies = tomllib.loads(Path(__file__).with_name("advice.toml").read_text("utf-8"))
+    missing = {layer.name: layer.detail for layer in layers if not layer.engaged}
+    lines = []
+    for key, row in remedies.items():
+        needed, name = Level[row["level"]], next(filter(missing.__contains__, row.get("layers", (key,))), "")
+        if name and level < needed:
+            either = name in ("landlock", "namespaces") and level < Level.L2
+            wanted = "L2 (one of Landlock and namespaces)" if either else needed.name
+            lines.append(f"{wanted}: {name} is missing ({missing[name]}); it takes {row['remedy']}")
+    return tuple(lines)
