@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
     FACTS,

@@ -209,7 +209,7 @@ def _landlock(confinement: Confinement) -> str:
 
 
 def _leave_root() -> None:
-    """Switch to the user nobody if permitted; root would own files and be exempt from
+    """Switch to the user nobody if permitted; root would own files and be exempt from limits.
 
     Root without capabilities may not, and if the user nobody is not mapped there is no such user: then
     nothing changes, and the capabilities layer tests what the current user can do.

@@ -23,11 +23,10 @@ from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
 
 from . import policy, wire
-from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
 from .files import Files
-from .modules import Facades
+from .modules import Facades, completed
 from .table import Modules, Table, compiled_ahead
 from .world import World
 
