@@ -33,8 +33,8 @@ from codeguard.corpus.discovery import (
     name_problem,
     printable_name,
 )
-from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git import LINK, SUBMODULE, Change, Entry, GitObjects
+from codeguard.corpus.patterns import Exclusion
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import ONE, answered
 from codeguard.models import Chunk, Skipped, SourceFile, as_json, rebuilt

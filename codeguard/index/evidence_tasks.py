@@ -46,7 +46,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.sandbox import Level, Sandbox
-from codeguard.sandbox.given import Texts
+from codeguard.sandbox.zygotes import Texts
 from codeguard.workers.deadline import CPU, WALL
 from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import (

@@ -4,7 +4,6 @@ A `Job` comes in, a `JobResult` goes out. Imports nothing of codeguard except er
 chunks or scores.
 """
 
-from codeguard.sandbox.given import read_given as read_given
 from codeguard.sandbox.inside.wire import MAX_STDOUT as MAX_STDOUT
 from codeguard.sandbox.model import Call as Call
 from codeguard.sandbox.model import CallResult as CallResult
@@ -21,3 +20,4 @@ from codeguard.sandbox.model import Tier as Tier
 from codeguard.sandbox.model import World as World
 from codeguard.sandbox.pool import Sandbox as Sandbox
 from codeguard.sandbox.pool import advice as advice
+from codeguard.sandbox.zygotes import read_given as read_given

@@ -15,10 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox.given import Texts
 from codeguard.sandbox.jobs import CodeCache, needed_modules, refusal, request, result
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
-from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
+from codeguard.sandbox.zygotes import LoadedModules, Texts, Zygote, ZygoteDiedError, ZygoteKind
 
 _TRIES = 2  # of a job whose zygote ended
 _KINDS = 6  # kinds of zygotes that are kept while idle: one for each world and set of modules
