@@ -1,4 +1,4 @@
-"""Patterns: ours, compiled on first use since each delays the start, their tables, and the user's for leaving files out."""
+"""Patterns: ours, compiled on first use as each delays the start, their tables, and the user's to leave files out."""
 
 from __future__ import annotations
 
