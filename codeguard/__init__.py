@@ -7,13 +7,15 @@ nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from codeguard.lazy_imports import attributes
+from codeguard.errors import MissingExtraError
+from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
     from codeguard.api import CodeGuard as CodeGuard
-    from codeguard.behavior import BehaviorChecker as BehaviorChecker
+    from codeguard.behavior.verdict.checker import BehaviorChecker as BehaviorChecker
     from codeguard.config import DefenseConfig as DefenseConfig
     from codeguard.errors import CodeguardError as CodeguardError
     from codeguard.ranking.defense import Candidate as Candidate
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOMES = {
-    "BehaviorChecker": "codeguard.behavior",
+    "BehaviorChecker": "codeguard.behavior.verdict.checker",
     "Candidate": "codeguard.ranking.defense",
     "CodeGuard": "codeguard.api",
     "CodeguardError": "codeguard.errors",
@@ -35,4 +37,16 @@ _HOMES = {
     "Ranking": "codeguard.ranking.reranking",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
-__getattr__ = attributes(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (extra := missing_extra(error)) is None:
+            raise
+        raise MissingExtraError(
+            f"codeguard.{name} needs {error.name}, which is not installed", extra
+        ) from None

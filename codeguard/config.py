@@ -14,7 +14,7 @@ from typing import Any
 
 import platformdirs
 
-from codeguard.corpus.exclusion import pattern_problem
+from codeguard.corpus.patterns import pattern_problem
 from codeguard.errors import ConfigError
 from codeguard.weights import Weights
 

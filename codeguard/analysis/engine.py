@@ -118,10 +118,6 @@ class _Part:
         return replace(match, start=self.place(match.start), end=self.place(match.end))
 
 
-def _through(outer: Callable[[int], int], inner: Callable[[int], int], offset: int) -> int:
-    return outer(inner(offset))
-
-
 class _Examination:
     def __init__(self, file: SourceFile, context: DetectorContext) -> None:
         self._context = context
@@ -219,7 +215,7 @@ class _Examination:
 
     def _part(self, piece: Embedded, place: Callable[[int], int] = int, within: str = "") -> _Part:
         file = replace(self._reading.file, text=piece.text, language=piece.language, chunks=())
-        made = _Part(Reading(file, within), functools.partial(_through, place, piece.place))
+        made = _Part(Reading(file, within), lambda offset: place(piece.place(offset)))
         self._parts.append(made)
         return made
 

@@ -33,11 +33,12 @@ from codeguard.corpus.discovery import (
     name_problem,
     printable_name,
 )
-from codeguard.corpus.exclusion import Exclusion
-from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
+from codeguard.corpus.git import LINK, SUBMODULE, Change, Entry, GitObjects
+from codeguard.corpus.patterns import Exclusion
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import ONE, answered
 from codeguard.models import Chunk, Skipped, SourceFile, as_json, rebuilt
+from codeguard.trust.verified import in_scope
 from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)
@@ -130,7 +131,7 @@ class ChangeSet:
                     expected=f"a path below {self.root}",
                 )
             places.append(place)
-        return frozenset(name for name in self.tree_before if any(_lies_in(name, place) for place in places))
+        return frozenset(name for name in self.tree_before if in_scope(name, places))
 
     def modules(self) -> list[tuple[str, str]]:
         """Return the changed files of Python by name, with the name before, "" if they are new."""
@@ -248,7 +249,7 @@ def _within(changes: Iterable[Change], paths: Sequence[Path], root: Path) -> lis
     wanted = [place for path in paths if (place := name_in(root, path)) is not None]
 
     def lies_there(entry: Entry | None) -> bool:
-        return entry is not None and any(_lies_in(entry.name, place) for place in wanted)
+        return entry is not None and in_scope(entry.name, wanted)
 
     return [item for item in changes if not paths or lies_there(item.after) or lies_there(item.before)]
 
@@ -260,10 +261,6 @@ def name_in(root: Path, path: Path) -> str | None:
         if folder.resolve() == root:
             return absolute.relative_to(folder).as_posix()
     return None
-
-
-def _lies_in(name: str, place: str) -> bool:
-    return place in (".", name) or name.startswith(f"{place}/")
 
 
 def _link_problem(entry: Entry, data: bytes) -> str:

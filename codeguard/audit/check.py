@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.audit.imported_files import on_disk, read_named
-from codeguard.behavior import SpecLibrary
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.everyones import locked_wheels
 from codeguard.behavior.specs.files import spec_files
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict.profiles import observe
 from codeguard.behavior.verdict.running import drive
 from codeguard.config import Settings

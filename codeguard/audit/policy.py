@@ -29,6 +29,7 @@ from codeguard.models import Severity
 from codeguard.trust.acceptances import Acceptance
 from codeguard.trust.state_files import read_limited, write_atomically
 from codeguard.trust.strict_json import integer, items, members, parse_json, sha256, text
+from codeguard.trust.verified import in_scope
 
 LONGEST = 50_000_000  # bytes of a policy or a baseline
 MOST = 1_000_000  # rows of either
@@ -141,7 +142,7 @@ def read_policy(place: Path, since: str | None, of_change: bool, paths: Sequence
             )
         return policy
     from codeguard.audit.changes import name_in, parting
-    from codeguard.corpus.git_objects import LINK, GitObjects
+    from codeguard.corpus.git import LINK, GitObjects
 
     with closing(GitObjects(Path.cwd())) as objects:
         if name_in(objects.top, place) is None and name_in(objects.top, real) is None:
@@ -280,11 +281,7 @@ def audited_scope(
     """Return a predicate: whether this audit covers a file of a given name."""
     seen = {item.name for item in inspected}
     scopes = [] if of_change else [_name(path, root) for path in paths]
-
-    def audited(name: str) -> bool:
-        return name in seen or any(scope in (".", name) or name.startswith(f"{scope}/") for scope in scopes)
-
-    return audited
+    return lambda name: name in seen or in_scope(name, scopes)
 
 
 def _name(path: Path, root: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, option_group, say, say_json, warn
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, FORMAT, guarded, option_group, say, say_json, warn
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
@@ -42,13 +42,7 @@ output_options = option_group(
         show_default=True,
         help="auto, minilm, lexical, static, …; see `codeguard doctor`.",
     ),
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-    ),
+    FORMAT,
 )
 detector_options = option_group(
     click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
@@ -74,7 +68,7 @@ def text() -> None:
 @detector_options
 @output_options
 @guarded
-def label_flip(batch: Path, base_file: Path, embedding: str, form: str, **options: Any) -> None:
+def label_flip(batch: Path, base_file: Path, embedding: str, format_: str, **options: Any) -> None:
     """Check the labels of BATCH against its texts, using a base with correct labels.
 
     By default the base is cross-validated, the detector that performs best on it is chosen, and its expected
@@ -87,7 +81,7 @@ def label_flip(batch: Path, base_file: Path, embedding: str, form: str, **option
 
     base = LabelledBase.of(_documents(base_file, labels=True), label_embedding(embedding))
     selection = LabelFlipDefense(base, **options).select(_documents(batch, labels=True))
-    _show(selection, form, "codeguard.text.label-flip/1")
+    _show(selection, format_, "codeguard.text.label-flip/1")
 
 
 @text.command("filter")
@@ -132,7 +126,7 @@ def filter_command(
     threshold: float | None,
     top: int,
     keep: int,
-    form: str,
+    format_: str,
     **options: Any,
 ) -> None:
     """Drop retrieved DOCUMENTS crafted to answer one question: FilterRAG, or ML-FilterRAG with --model.
@@ -177,7 +171,7 @@ def filter_command(
     found = _nearest(documents, query, None if in_order else top, opened)
     selection = defense.select(found, query)
     selection = replace(selection, notes=(*notes, *selection.notes))
-    _show(selection, form, "codeguard.text.filter/1")
+    _show(selection, format_, "codeguard.text.filter/1")
 
 
 @text.command("consensus")
@@ -210,7 +204,7 @@ def consensus_command(
     rule: str,
     strictness: str,
     trusted: tuple[str, ...],
-    form: str,
+    format_: str,
     **options: Any,
 ) -> None:
     """Summarize each document separately, and answer from those that agree, with a stated confidence.
@@ -241,7 +235,7 @@ def consensus_command(
         "confidence": round(result.confidence, 6),
         "camps": [camp.to_json() for camp in result.camps],
     }
-    _show(result.selection, form, "codeguard.text.consensus/2", extra, lines)
+    _show(result.selection, format_, "codeguard.text.consensus/2", extra, lines)
 
 
 def _nearest(path: Path, query: str, top: int | None, embedding: Embedding) -> Sequence[Document]:
@@ -292,13 +286,13 @@ def _reader(options: Mapping[str, Any], embedding: Embedding, answer_words: int 
 
 def _show(
     selection: Selection,
-    form: str,
+    format_: str,
     schema: str,
     extra: Mapping[str, Any] | None = None,
     said: Sequence[str] = (),
 ) -> None:
     """Print a selection and exit with the matching code."""
-    if form == "json":
+    if format_ == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)
     else:

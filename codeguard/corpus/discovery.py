@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeguard.corpus.decoding import read_text, too_large_reason, unreadable_reason
-from codeguard.corpus.exclusion import Exclusion
 from codeguard.corpus.git import ignored_in
+from codeguard.corpus.patterns import Exclusion
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped

@@ -26,9 +26,6 @@ MASK = "*"
 LONGEST_TOKEN = 4_000
 LONGEST_KEY = 20_000  # characters of the body of a private key
 
-ENVIRONMENT_FILE = "environment-file"
-KEY_FILE = "key-file"
-CREDENTIALS_FILE = "credentials-file"
 PRIVATE_KEY = "private-key"
 CLOUD_KEY = "cloud-key"
 SERVICE_TOKEN = "service-token"

@@ -17,6 +17,7 @@ from functools import partial
 from typing import NamedTuple
 
 from codeguard.corpus.syntax import walk
+from codeguard.flow.effects import STOPS
 from codeguard.flow.entry_points import (
     entry_reach,
     functions_that_matter,
@@ -26,7 +27,6 @@ from codeguard.flow.entry_points import (
 )
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
 from codeguard.flow.sinks import Hits, Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.flow.tables import STOPS
 from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
-from codeguard.flow.sinks import SinkIndex
-from codeguard.flow.tables import (
+from codeguard.flow.effects import (
     FILLERS,
     HEADER_HOLDERS,
     HEADER_NAME,
@@ -17,6 +16,7 @@ from codeguard.flow.tables import (
     VERBS,
     VIEW_CLASSES,
 )
+from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.syntax.names import Names, dotted_name
 from codeguard.syntax.scopes import FUNCTIONS, FunctionNode, defaults_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import chained, unqualified_name
-from codeguard.flow import tables
+from codeguard.flow import effects
 from codeguard.flow.guards import Fact, facts, unraised
 from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Origin, Reach, State, Use, Value, joined
@@ -98,9 +98,9 @@ class Evaluator:
 
     def _source_value(self, node: ast.expr, state: State) -> Value:
         for name in self.names.names_of(node):
-            if name in tables.LOCAL_VALUES:
+            if name in effects.LOCAL_VALUES:
                 return self.origin(Reach.LOCAL, name, node, state)
-            if name in tables.REMOTE_VALUES:
+            if name in effects.REMOTE_VALUES:
                 return self.origin(Reach.REMOTE, name, node, state)
         return NOTHING
 
@@ -114,7 +114,7 @@ class Evaluator:
             known = state.names.get(f"{node.value.id}.{node.attr}")
             if known is not None:
                 return state.seen(known)
-        if node.attr in tables.REQUEST_PARTS and self.is_request(node.value):
+        if node.attr in effects.REQUEST_PARTS and self.is_request(node.value):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
             # Servers refuse line breaks in them (RFC 9112).
             return value.cleaned({Use.LOG, Use.HEADER}) if node.attr == "headers" else value
@@ -147,11 +147,11 @@ class Evaluator:
             if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
                 return True
             if name.endswith("()"):
-                return bool(tables.REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
+                return bool(effects.REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
             if name.startswith((":", "urllib", "requests")):
                 return False
         if isinstance(node, ast.Name):
-            return node.id in tables.REQUEST_NAMES
+            return node.id in effects.REQUEST_NAMES
         return (
             isinstance(node, ast.Attribute)
             and node.attr in ("request", "req")
@@ -167,7 +167,7 @@ class Evaluator:
                 if sink.use not in key.clean:
                     self.around.hit(sink, node, node.slice, key)
         if isinstance(node.slice, ast.Constant):
-            if isinstance(node.slice.value, str) and tables.SENT_KEYS.match(node.slice.value):
+            if isinstance(node.slice.value, str) and effects.SENT_KEYS.match(node.slice.value):
                 return self.origin(Reach.REMOTE, f"environ[{node.slice.value!r}]", node, state)
             return state.seen(base.part(node.slice.value))
         return base
@@ -341,13 +341,13 @@ class _Call:
         function, method = self._node.func, self._method
         resolved = self._names.names_of(function)
         self._look(resolved)
-        if method in tables.FILLERS and isinstance(function, ast.Attribute):
+        if method in effects.FILLERS and isinstance(function, ast.Attribute):
             held = joined(self._given)
             keyed = method == "setdefault" and self._key is not None
             self._of.fill(function.value, held.cleaned({Use.KEYS}) if keyed else held, self._state)
-        if method in tables.REQUEST_PARTS and self._of.is_request(function.value):  # type: ignore[attr-defined]
+        if method in effects.REQUEST_PARTS and self._of.is_request(function.value):  # type: ignore[attr-defined]
             return self._origin(Reach.REMOTE, f"request.{method}").part(self._key)
-        if method == "get" and isinstance(self._key, str) and tables.SENT_KEYS.match(self._key):
+        if method == "get" and isinstance(self._key, str) and effects.SENT_KEYS.match(self._key):
             return self._origin(Reach.REMOTE, f"environ[{self._key!r}]")
         return self._state.seen(joined([self._result(name) for name in resolved or ("",)]))
 
@@ -356,22 +356,22 @@ class _Call:
 
     def _result(self, name: str) -> Value:
         node, arguments = self._node, self._arguments
-        reach = tables.REACH_OF_CALL.get(name)
+        reach = effects.REACH_OF_CALL.get(name)
         if reach is not None:
             return self._origin(
-                reach, f"{name}()", tables.ANSWER if name.startswith(tables.ANSWERING) else "input"
+                reach, f"{name}()", effects.ANSWER if name.startswith(effects.ANSWERING) else "input"
             )
-        if name in tables.ARCHIVE_NAMES:
+        if name in effects.ARCHIVE_NAMES:
             return self._origin(Reach.LOCAL, f"{name}()", "archive")
         if name == "compile" and arguments:
             return arguments[0]  # its flags are not code
         if name in ("re.sub", "re.subn") and len(arguments) > 2:
             return arguments[2].cleaned(self._replaced(*node.args[:2]))
         if name == "map" and len(arguments) > 1:  # what the function makes of each
-            made = (tables.CLEANERS.get(item, frozenset()) for item in self._names.names_of(node.args[0]))
+            made = (effects.CLEANERS.get(item, frozenset()) for item in self._names.names_of(node.args[0]))
             return joined(arguments[1:]).cleaned(frozenset().union(*made))
-        if name in tables.CLEANERS:
-            return joined([*self._given, self._receiver]).cleaned(tables.CLEANERS[name])
+        if name in effects.CLEANERS:
+            return joined([*self._given, self._receiver]).cleaned(effects.CLEANERS[name])
         local = self._local(name) if name.startswith(":") else None
         return self._unknown(name) if local is None else local
 
@@ -379,14 +379,14 @@ class _Call:
         """Return the result of an unknown function, by what its name says."""
         method, given = self._method, self._given
         of_file = name.startswith(":")
-        sent = method in tables.MAIL_METHODS and any(
-            f"{item}.".startswith(tables.MAIL) for item in self._names.imported
+        sent = method in effects.MAIL_METHODS and any(
+            f"{item}.".startswith(effects.MAIL) for item in self._names.imported
         )
-        if (sent or method in tables.REMOTE_METHODS) and not of_file:
-            tag = tables.ANSWER if method in tables.ANSWERING_METHODS else "input"
+        if (sent or method in effects.REMOTE_METHODS) and not of_file:
+            tag = effects.ANSWER if method in effects.ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
         # A name such as `sanitize` proves nothing; it only lowers the severity.
-        if tables.CLEANING_NAME.search(method or name.rpartition(".")[2]):
+        if effects.CLEANING_NAME.search(method or name.rpartition(".")[2]):
             return joined([self._receiver, *given]).cleaned({CLAIMED})
         value = self._of_method(name) if method else None
         if value is not None:
@@ -399,7 +399,7 @@ class _Call:
         """Return the result of a method by its object; None if it is a function of a module with other arguments."""
         method, function, given = self._method, self._node.func, self._given
         assert isinstance(function, ast.Attribute)
-        value = joined([self._receiver, *given]) if method in tables.BUILDERS else self._receiver
+        value = joined([self._receiver, *given]) if method in effects.BUILDERS else self._receiver
         if method == "sub" and len(self._arguments) > 1:
             return given[1].cleaned(self._replaced(function.value, self._node.args[0]))
         if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
@@ -413,8 +413,8 @@ class _Call:
         # Groups of a match are as clean as the pattern made the value.
         if method in ("group", "groups", "groupdict"):
             return value
-        if method in tables.CLEANING_METHODS:
-            return value.cleaned(tables.CLEANING_METHODS[method])
+        if method in effects.CLEANING_METHODS:
+            return value.cleaned(effects.CLEANING_METHODS[method])
         if value.origins or not name or name.startswith(":") or name.partition(".")[0] in _ABSORBERS:
             return value
         of_object = any(base.endswith("()") for base in self._names.names_of(function.value))
@@ -509,7 +509,7 @@ def _removed_by_pattern(pattern: str, replacement: str) -> frozenset[str]:
 
 
 _VALUE_ATTRIBUTES = frozenset(
-    name.rpartition(".")[2] for name in (*tables.LOCAL_VALUES, *tables.REMOTE_VALUES)
+    name.rpartition(".")[2] for name in (*effects.LOCAL_VALUES, *effects.REMOTE_VALUES)
 )
 _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.Name: Evaluator._name,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, GUARDS
+from codeguard.flow.effects import CONVERSIONS, GUARD_NAME, GUARDS
 from codeguard.flow.values import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
 
 if TYPE_CHECKING:

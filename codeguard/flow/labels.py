@@ -14,8 +14,7 @@ from pathlib import Path
 
 from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.syntax import chained, children, walk
-from codeguard.flow.effects import WRITING, Effects
-from codeguard.flow.tables import FILLERS, HARMLESS
+from codeguard.flow.effects import FILLERS, HARMLESS, WRITING, Effects
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FUNCTIONS, BindingKind, defaults_of, written_arguments
 

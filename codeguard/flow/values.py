@@ -12,7 +12,6 @@ from typing import NamedTuple
 class Reach(IntEnum):
     """Who controls a value; higher is less trusted."""
 
-    NOBODY = 0
     CALLER = 1  # a parameter, controlled by the caller
     LOCAL = 2  # the command line, the environment, a file, standard input
     REMOTE = 3  # a request, a socket, the answer of a server

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from codeguard.analysis.python.bindings import trust_in_file
-from codeguard.behavior import POLICY_VERSION
+from codeguard.behavior.version import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.executor import ONE, answered

@@ -17,12 +17,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.everyones import Wheels, locked_shelf
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
     FACTS,
@@ -46,7 +47,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.sandbox import Level, Sandbox
-from codeguard.sandbox.given import Texts
+from codeguard.sandbox.zygotes import Texts
 from codeguard.workers.deadline import CPU, WALL
 from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import (

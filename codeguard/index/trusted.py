@@ -28,14 +28,9 @@ from codeguard.index.trusted_paths import to_text as paths_text
 from codeguard.index.workspace import Workspace
 from codeguard.models import Skipped
 from codeguard.trust.manifest import FileEntry, Manifest, unlistable
-from codeguard.trust.signed_trees import (
-    SignedTree,
-    find_signed_trees,
-    is_trusted_part,
-    of_users,
-    verified_trees,
-)
+from codeguard.trust.signed_trees import SignedTree, find_signed_trees, of_users, verified_trees
 from codeguard.trust.signed_trees import to_text as trees_text
+from codeguard.trust.verified import in_scope
 
 REPLACED = ": it is replaced"
 SHOWN = 3  # names in a message
@@ -270,4 +265,4 @@ class TrustUpdate:
 
 def _in_trees(name: str, trees: Sequence[SignedTree]) -> bool:
     """Return whether a name is in the trusted part of a signed tree."""
-    return any(is_trusted_part(tree, name) for tree in trees)
+    return any(in_scope(name, tree.parts) for tree in trees)

@@ -15,13 +15,14 @@ from codeguard.corpus.secrets import without_secrets
 from codeguard.models import SourceFile
 from codeguard.trust.installation import is_own_state
 from codeguard.trust.manifest import build_manifest, unlistable
-from codeguard.trust.signed_trees import (
-    find_signed_trees,
-    is_trusted_part,
-    of_users,
-    verified_trees,
+from codeguard.trust.signed_trees import find_signed_trees, of_users, verified_trees
+from codeguard.trust.verified import (
+    MANIFEST_NAME,
+    VerifiedManifest,
+    combined_manifest,
+    in_scope,
+    verify_unsigned,
 )
-from codeguard.trust.verified import MANIFEST_NAME, VerifiedManifest, combined_manifest, verify_unsigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,7 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
     found = discover(paths, root=base, is_own_state=is_state).files
     refused = unlistable(item.name for item in found)
     unsigned = [
-        (item.name, item.path)
-        for item in found
-        if not any(is_trusted_part(tree, item.name) for tree in trees)
+        (item.name, item.path) for item in found if not any(in_scope(item.name, tree.parts) for tree in trees)
     ]
     installed, folders = left_out(unsigned, [path.resolve() for path in paths])
     for item in found:
@@ -69,7 +68,7 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
             continue
         data = read_file(item)
         sources[item.name] = file = without_secrets(chunk_file(item.name, data))
-        if not any(is_trusted_part(tree, item.name) for tree in trees):
+        if not any(in_scope(item.name, tree.parts) for tree in trees):
             files.append((item.name, data, [chunk.sha256 for chunk in file.chunks]))
     if files:
         made = build_manifest(base, files, chunker=CHUNKER_ID)

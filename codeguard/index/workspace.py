@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from codeguard.index.report import Suspect, Trend
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors
-    from codeguard.sandbox.given import Texts
+    from codeguard.sandbox.zygotes import Texts
     from codeguard.workers.tasks import Shared
 
 T = TypeVar("T")

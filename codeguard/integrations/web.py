@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl
 
 from codeguard.api import CodeGuard
@@ -160,8 +160,7 @@ TOKEN_BYTES = 32
 OWN_SITES = frozenset({"", "same-origin", "none"})  # Sec-Fetch-Site: absent, from a page of ours, or typed
 
 
-def _secret() -> str:
-    return secrets.token_urlsafe(TOKEN_BYTES)
+_secret = partial(secrets.token_urlsafe, TOKEN_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +196,6 @@ class Gate:
             names |= {"127.0.0.1", "localhost"}
         return host in names
 
-    def knows_token(self, given: str) -> bool:
-        """Return whether this is the token."""
-        return _same(given, self.token)
-
     def has_session(self, headers: Mapping[str, str]) -> bool:
         """Return whether a request has the session and comes from one of our pages or the user."""
         if headers.get("sec-fetch-site", "") not in OWN_SITES:
@@ -216,7 +211,6 @@ def _same(given: str, expected: str) -> bool:
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-T = TypeVar("T")
 
 LONGEST_ADDRESS = 16_000  # bytes of path and query
 MOST_FIELDS = 10
@@ -312,7 +306,7 @@ class Application:
             return Reply(200, site_style(), kind="text/css")
         asked = _fields(scope["query_string"])
         if path == "/" and "token" in asked:
-            if not gate.knows_token(asked["token"]):
+            if not _same(asked["token"], gate.token):
                 raise RefusedError(
                     401, "This is not the token of the server that runs now. It prints its address."
                 )
@@ -328,21 +322,18 @@ class Application:
 
     async def _page(self, make: Callable[[], Reply]) -> Reply:
         """Build a page when its turn comes; errors become pages as well."""
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError(503, "Too many questions wait already: load the page again.")
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._alone, self._guarded, make)
+        future.add_done_callback(self._done)
         try:
-            return await self._in_turn(partial(self._guarded, make))
+            async with asyncio.timeout(self._answer_s):
+                return await asyncio.shield(future)
         except TimeoutError:
             raise RefusedError(
                 504, "This takes longer than a page may; the work goes on, and is kept. Load the page again."
             ) from None
-
-    async def _in_turn(self, work: Callable[[], T]) -> T:
-        if self._waiting >= MOST_WAITING:
-            raise RefusedError(503, "Too many questions wait already: load the page again.")
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._alone, work)
-        future.add_done_callback(self._done)
-        async with asyncio.timeout(self._answer_s):
-            return await asyncio.shield(future)
 
     def _done(self, future: asyncio.Future[Any]) -> None:
         self._waiting -= 1

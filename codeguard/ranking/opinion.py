@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import CandidateFunction, read_candidate
 from codeguard.behavior.matching.fingerprints import result_text, shortened
-from codeguard.behavior.specs.calls import value_of
+from codeguard.behavior.specs.examples import value_of
 from codeguard.behavior.verdict.checker import PLANNING_S
 from codeguard.behavior.verdict.running import (
     Answers,

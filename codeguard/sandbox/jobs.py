@@ -26,7 +26,7 @@ from codeguard.sandbox.model import (
     Status,
     Tier,
 )
-from codeguard.sandbox.zygotes import Answer, End, LoadedModules, ZygoteDiedError, ZygoteKind
+from codeguard.sandbox.zygotes import Answer, End, LoadedModules, ZygoteDiedError
 
 _SIGKILL, _SIGSYS = 9, 31
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
@@ -141,13 +141,8 @@ def _unservable(importing: Importable, given: frozenset[str]) -> str:
     return "" if importing.name in modules else f"no source of the module {importing.name[:80]!r}"
 
 
-def zygote_for(job: Job) -> ZygoteKind:
-    """Return the kind of zygote that serves a job, guessed from its text."""
-    return ZygoteKind(job.world.hash_seed, _needed(job))
-
-
-def _needed(job: Job) -> LoadedModules:
-    # Too many modules cost time, too few an ImportError.
+def needed_modules(job: Job) -> LoadedModules:
+    """Return the modules that a job needs, guessed from its text: too many cost time, too few an ImportError."""
     if job.importing is not None:
         modules = job.importing.modules.values()
         numeric = any(_NUMERIC.search(item.source) for item in modules)
@@ -171,10 +166,10 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
     restricted = job.tier is Tier.RESTRICTED and policy
     key = code_key(job.source, Tier.RESTRICTED if restricted else Tier.NATIVE)
     code = codes.get(key)
-    calls = [
-        (call.setup, call.target, None if call.args is None else _packed((call.args, dict(call.kwargs))))
-        for call in job.calls
-    ]
+    calls: list[Any] = []
+    for call in job.calls:  # two calls' arguments share no objects
+        given: Any = None if call.args is None else (call.args, dict(call.kwargs))
+        calls.append((call.setup, call.target, given and marshal.dumps(given)))
     seen = job.world
     world = (seen.now, dict(seen.environment), seen.random_seed, seen.module, seen.folder, dict(seen.files))
     importing, characters = None, 0
@@ -196,7 +191,8 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
         importing,
     )
     extra = _FRAME_EXTRA * (len(calls) + 1 + len(keys)) + (wire.CODE_BYTES if code is None else 0)
-    return Request(tuple(keys), _packed(fields), extra + _CODE_GROWTH * characters, characters / _COMPILED)
+    payload = marshal.dumps(fields)
+    return Request(tuple(keys), payload, extra + _CODE_GROWTH * characters, characters / _COMPILED)
 
 
 def _served(
@@ -215,11 +211,6 @@ def _served(
         if key is not None and code is None:
             missing.setdefault(key, name)
     return table, missing
-
-
-def _packed(value: Any) -> bytes:
-    """Serialize plain values for a child; two calls' arguments share no objects."""
-    return marshal.dumps(value)
 
 
 def result(
@@ -286,7 +277,10 @@ def _finished(
     status = _SAID.get(said)
     if status is None or (status is Status.COMPLETED and len(calls) != len(job.calls)):
         raise decoding.MalformedError("an end that does not fit")
-    if status is Status.COMPLETED and any(_out_of_memory(call) for call in calls):
+    out_of_memory = (Outcome.RAISED, ("MemoryError",))
+    if status is Status.COMPLETED and any(
+        (call.outcome, call.exception[:1]) == out_of_memory for call in calls
+    ):
         status = Status.MEMORY
     at = effects.index(wire.CALLS) if wire.CALLS in effects else len(effects)
     seen = tuple(dict.fromkeys((*effects[:at], *effects[at + 1 :])))
@@ -298,10 +292,6 @@ def _finished(
 
 def _filled(calls: list[CallResult], job: Job) -> tuple[CallResult, ...]:
     return (*calls, *[CallResult(Outcome.NOT_RUN)] * (len(job.calls) - len(calls)))
-
-
-def _out_of_memory(call: CallResult) -> bool:
-    return call.outcome is Outcome.RAISED and call.exception[:1] == ("MemoryError",)
 
 
 def _ended(answer: Answer, job: Job) -> tuple[Status, str]:

@@ -7,16 +7,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox.given import Texts
-from codeguard.sandbox.jobs import CodeCache, refusal, request, result, zygote_for
+from codeguard.sandbox.jobs import CodeCache, needed_modules, refusal, request, result
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
-from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
+from codeguard.sandbox.zygotes import LoadedModules, Texts, Zygote, ZygoteDiedError, ZygoteKind
 
 _TRIES = 2  # of a job whose zygote ended
 _KINDS = 6  # kinds of zygotes that are kept while idle: one for each world and set of modules
@@ -105,7 +106,7 @@ class Sandbox:
         reason = refusal(job, self._given_names)
         if reason:
             return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
-        kind = zygote_for(job)
+        kind = ZygoteKind(job.world.hash_seed, needed_modules(job))
         required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
         sent, level, died = None, Level.L0, ""
         for _ in range(_TRIES):
@@ -214,3 +215,17 @@ def _started(kind: ZygoteKind, without: frozenset[str], given: Texts) -> Zygote:
         zygote.close()
         raise
     return zygote
+
+
+def advice(level: Level, layers: Sequence[Layer]) -> tuple[str, ...]:
+    """Return a line for each missing layer that a higher level needs: that level, why it is missing, what gives it."""
+    remedies = tomllib.loads(Path(__file__).with_name("advice.toml").read_text("utf-8"))
+    missing = {layer.name: layer.detail for layer in layers if not layer.engaged}
+    lines = []
+    for key, row in remedies.items():
+        needed, name = Level[row["level"]], next(filter(missing.__contains__, row.get("layers", (key,))), "")
+        if name and level < needed:
+            either = name in ("landlock", "namespaces") and level < Level.L2
+            wanted = "L2 (one of Landlock and namespaces)" if either else needed.name
+            lines.append(f"{wanted}: {name} is missing ({missing[name]}); it takes {row['remedy']}")
+    return tuple(lines)

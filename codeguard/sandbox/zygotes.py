@@ -10,10 +10,11 @@ import os
 import select
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import NamedTuple
 
 from codeguard import interpreter
 from codeguard.errors import SandboxError
-from codeguard.sandbox.given import Texts
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import Layer, Level, Limits
 
@@ -36,6 +36,9 @@ _LEAST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.25  # between two looks at what a chil
 
 _CHUNK = 1 << 16  # bytes, the capacity of a pipe
 _LATE_S = 0.1  # after the deadline, to read what was written in time
+
+Texts = tuple[tuple[str, str], ...]  # place within the package's parent folder ("a/b.py"), and text; sorted
+MOST_GIVEN = 16 * 1024 * 1024
 
 
 class ZygoteDiedError(Exception):
@@ -70,7 +73,7 @@ class Line:
     def __init__(self) -> None:
         self._far_job, self._job = os.pipe()
         self._result, self._far_result = os.pipe()
-        self._parts: list[bytes] = []
+        self.parts: list[bytes] = []  # of the answer, as far as it was read
         self._left = 0
 
     @property
@@ -123,12 +126,8 @@ class Line:
         self._left -= len(part)
         if self._left < 0:
             return End.FLOOD
-        self._parts.append(part)
+        self.parts.append(part)
         return None
-
-    def output(self) -> bytes:
-        """Return what was read."""
-        return b"".join(self._parts)
 
     def close(self) -> None:
         """Close this end; a child that is still waiting for a job ends."""
@@ -211,7 +210,9 @@ class Zygote:
     def greet(self) -> None:
         """Wait until it has started, and learn its level; raise SandboxError if it does not start."""
         try:
-            hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
+            until = time.monotonic() + _START_S
+            (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))
+            hello = json.loads(self._receive(length, until))
             if "error" in hello:
                 raise ZygoteDiedError(hello["error"])
         except (ZygoteDiedError, ValueError) as error:
@@ -253,7 +254,7 @@ class Zygote:
                 until = self._since + taken + more
                 continue
             end = line.collect(until)
-        output = line.output()
+        output = b"".join(line.parts)
         line.close()
         self._line = None
         self._order(self._limits, bury=True)
@@ -303,10 +304,6 @@ class Zygote:
             self._told += 1
         return self._last
 
-    def _receive_frame(self, until: float) -> bytes:
-        (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))
-        return self._receive(length, until)
-
     def _receive(self, size: int, until: float) -> bytes:
         parts = []
         while size:
@@ -338,3 +335,37 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def read_given(paths: Iterable[str]) -> Texts:
+    """Return the texts of packages and modules that trusted code may import, each named by its folder or file.
+
+    They go to each zygote as text and are executed within its confinement, never outside of it.
+
+    Paths must be absolute, because with a relative one the working directory would choose the code.
+
+    Raises:
+        SandboxError: there is no such module, it hides a standard one, or all of them are too large.
+    """
+    found = {place: text for path in paths for place, text in _texts(Path(path).expanduser())}
+    if sum(map(len, found.values())) > MOST_GIVEN:
+        raise SandboxError("modules for the sandbox are too large", expected=f"{MOST_GIVEN} characters")
+    return tuple(sorted(found.items()))
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    single = path.suffix == ".py"
+    first = path if single else path / "__init__.py"
+    if not path.is_absolute() or not first.is_file():
+        expected = "the absolute path of a package's folder or of a module's file"
+        raise SandboxError("no module for the sandbox", got=str(path), expected=expected)
+    if not path.stem.isidentifier() or path.stem in sys.stdlib_module_names:
+        raise SandboxError("no name for a module of the sandbox", got=path.stem)
+    for file in [path] if single else sorted(path.rglob("*.py")):
+        if file.is_file() and not file.is_symlink():
+            try:
+                yield file.relative_to(path.parent).as_posix(), file.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise SandboxError(
+                    "a module for the sandbox cannot be read", got=f"{file} ({error})"
+                ) from None

@@ -5,16 +5,11 @@ document. Label flips are found at ingestion (`label_flip`), poisoned passages a
 (`filterrag`, `mlfilter`), conflicting claims when an answer is made (`consensus`).
 """
 
-from codeguard.text.label_flip import LabelFlipDefense, LabelledBase, label_embedding
-from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
-
-__all__ = [
-    "Document",
-    "Judgment",
-    "LabelFlipDefense",
-    "LabelledBase",
-    "Selection",
-    "TextDefense",
-    "TextDefenseError",
-    "label_embedding",
-]
+from codeguard.text.label_flip import LabelFlipDefense as LabelFlipDefense
+from codeguard.text.label_flip import LabelledBase as LabelledBase
+from codeguard.text.label_flip import label_embedding as label_embedding
+from codeguard.text.model import Document as Document
+from codeguard.text.model import Judgment as Judgment
+from codeguard.text.model import Selection as Selection
+from codeguard.text.model import TextDefense as TextDefense
+from codeguard.text.model import TextDefenseError as TextDefenseError

@@ -20,6 +20,7 @@ from codeguard.trust.verified import (
     MANIFEST_NAME,
     VerifiedManifest,
     combined_manifest,
+    in_scope,
     read_inside,
     rechunked,
     within,
@@ -75,7 +76,7 @@ def of_users(
         return list(trees), []
     kept, warnings = [], []
     for tree in trees:
-        if tree.prefix in tree.parts or any(is_trusted_part(tree, name) for name in signed_before):
+        if tree.prefix in tree.parts or any(in_scope(name, tree.parts) for name in signed_before):
             kept.append(tree)
             continue
         warnings.append(
@@ -83,11 +84,6 @@ def of_users(
             f" in {settings.config_file} says whose signature counts; write one (docs/provenance.md) or remove it"
         )
     return kept, warnings
-
-
-def is_trusted_part(tree: SignedTree, name: str) -> bool:
-    """Return whether a corpus name is in the part of a tree that the user trusts."""
-    return any(part == "." or name == part or name.startswith(f"{part}/") for part in tree.parts)
 
 
 def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tuple[str, VerifiedManifest]]:

@@ -32,7 +32,6 @@ from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 from codeguard import interpreter
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL, DeadlineError
-from codeguard.workers.garbage_collection import Collector
 from codeguard.workers.tasks import (
     DIED,
     FAILED,
@@ -60,6 +59,7 @@ WALL_PER_CPU = 6.0  # used if the system does not report a process's processor t
 GROWN_BYTES = 600 << 20  # above its baseline, a worker is replaced
 SLACK_BYTES = 64 << 20  # allowance for garbage
 PIPE_BYTES = 1 << 16
+COLLECTED = 3_000_000  # characters of processed text, which leave a hundred megabytes
 
 READY, REFUSED, PART, DONE, ENDED = b"r", b"x", b"p", b"d", b"e"
 _FRAME = struct.Struct(">cQ")
@@ -548,6 +548,32 @@ def serve(source: int, sink: int, parent: int) -> None:
     for action in _AT_END:
         action()
     os._exit(0)  # a normal exit takes a fifth as long as importing all modules
+
+
+class Collector:
+    """Collects cyclic garbage by the amount of text, while the interpreter's own way, which trees trigger, is off."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def looked_at(self, characters: int) -> None:
+        """Count processed text; collect if it is time to."""
+        self._seen += characters
+        if self._seen >= COLLECTED and not gc.isenabled():
+            self._seen = 0
+            gc.collect()
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Disable the interpreter's own collection for a block."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Work:

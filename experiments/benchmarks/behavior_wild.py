@@ -19,10 +19,12 @@ from pathlib import Path
 from random import Random
 
 from codeguard.analysis.python.counterparts import FILLER_WORDS, name_words
-from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
+from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.stubs import is_overload
 from codeguard.behavior.source.definitions import Function
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference, references_of
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.verdict.comparison import Case, compare_results, wrong_results
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeguard.sandbox.inside import bpf, kernel, syscalls
+from codeguard.sandbox.inside import kernel, syscalls
 
 ALL = frozenset(range(64))
 CAPABILITIES = {
@@ -53,14 +53,14 @@ class Refusal:
     bits: int = 0
     equals: int = 0
 
-    def program(self) -> bpf.Program:
+    def program(self) -> syscalls.Program:
         """Return the filter's answer to this call."""
-        refuse = (6, 0, 0, bpf.ERRNO | self.code)
+        refuse = (6, 0, 0, syscalls.ERRNO | self.code)
         if self.argument < 0:
             return [refuse]
         load = (0x20, 0, 0, 16 + 8 * self.argument)
         compare = (0x45, 0, 1, self.bits) if self.bits else (0x15, 0, 1, self.equals)
-        return [load, compare, refuse, (6, 0, 0, bpf.ALLOW)]
+        return [load, compare, refuse, (6, 0, 0, syscalls.ALLOW)]
 
 
 def _refusals(filters: Sequence[str]) -> tuple[Refusal, ...]:
@@ -167,7 +167,7 @@ def _become(environment: Environment, work: Path, command: Sequence[str], root: 
             number = _NUMBERS[refusal.call][machine]
             if number is not None:
                 programs[number] = refusal.program()
-        kernel.Filter(bpf.assemble(machine, programs, bpf.ALLOW)).install()
+        kernel.Filter(syscalls.assemble(machine, programs, syscalls.ALLOW)).install()
     if environment.user:
         os.setgroups([])
         os.setresgid(environment.user, environment.user, environment.user)

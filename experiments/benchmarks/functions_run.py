@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior import Budget, SpecLibrary
+from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.stubs import is_overload
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.profiles import observe
 from codeguard.behavior.verdict.running import drive, worlds_for

@@ -29,7 +29,8 @@ from typing import Any
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.sandbox.model import Level

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from rebinding_forms import HONEST, POSSIBLE, REBOUND, RIGHT, honest, rebound
 
 from codeguard.api import CodeGuard
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.cli import main
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, SourceFile, Trust, Verdict

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.catalog import Catalog

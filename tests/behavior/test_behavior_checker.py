@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox import Job, JobResult, Level, Sandbox

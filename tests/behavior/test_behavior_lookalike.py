@@ -2,9 +2,9 @@
 
 import pytest
 
-from codeguard.behavior import SpecLibrary
 from codeguard.behavior.matching.candidate import read_candidate
 from codeguard.behavior.matching.claims import Features
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.corpus.chunking import chunk_file
 from tests.behavior.conftest import Check
 

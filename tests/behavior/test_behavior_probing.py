@@ -12,7 +12,8 @@ import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.verdict.running import Answered, RunMemory, holds
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable

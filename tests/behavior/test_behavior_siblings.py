@@ -13,10 +13,11 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions, audit
-from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.matching.candidate import CandidateFunction, read_candidate
 from codeguard.behavior.source.import_paths import file_of, imports_in
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.siblings import LARGEST, MOST_FILES, ListedFiles, Siblings

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.behavior import Budget, SpecLibrary
+from codeguard.behavior.budget import Budget
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, CallRunner, call_of, drive
 from codeguard.corpus.chunking import chunk_file

@@ -84,7 +84,8 @@ def documents() -> dict[str, str]:
 
 
 def api(guard: CodeGuard) -> dict[str, Shown]:
-    from codeguard.behavior import BehaviorChecker, SpecLibrary
+    from codeguard.behavior.specs.library import SpecLibrary
+    from codeguard.behavior.verdict.checker import BehaviorChecker
     from codeguard.corpus.chunking import chunk_file
     from codeguard.ranking.defense import Candidate, DefenseManager
     from codeguard.ranking.signals.base import SignalServices, Subject

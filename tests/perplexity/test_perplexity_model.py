@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from codeguard.analysis import perplexity as trained
 from codeguard.analysis.perplexity import PerplexityModel, sample_of
-from codeguard.analysis.perplexity import model as trained
 
 TRUSTED = [inspect.getsource(module) for module in (inspect, random, textwrap)]
 PAYLOAD = b"import socket\nsocket.create_connection(('127.0.0.1', 9)).send(b'marker-41')\n" * 2

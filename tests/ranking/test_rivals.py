@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.rivals import contradiction
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import SourceFile, Trust

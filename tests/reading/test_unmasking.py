@@ -18,7 +18,6 @@ HIDDEN = {
     "invisible characters": "\u200b".join(PLAIN),
     "tag characters": "fine " + "".join(chr(0xE0000 + byte) for byte in BYTES),
     "variation selectors": "x" + "".join(chr(0xE0100 + byte - 16) for byte in BYTES),
-    "zero-width bits": "x" + "".join("\u200b\u200c"[bit == "1"] for byte in BYTES for bit in f"{byte:08b}"),
     "lookalike letters": PLAIN.translate(str.maketrans("oeac", "оеас")),
     "styled letters": "".join(chr(ord(char) + 0xFEE0) if char != " " else char for char in PLAIN),
     "base64": f"TODO: {B64}",

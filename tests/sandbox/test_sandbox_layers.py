@@ -13,7 +13,7 @@ from attacks.catalogue import PRELUDES
 from attacks.confined import job_of
 
 from codeguard.sandbox import Call, Job, Level, Sandbox, Status, Tier
-from codeguard.sandbox.inside import bpf, syscalls
+from codeguard.sandbox.inside import syscalls
 
 # A job in the native tier makes the call by number through ctypes, past every Python function.
 SOURCE = (
@@ -181,7 +181,7 @@ def test_below_the_required_level_nothing_runs() -> None:
 
 @pytest.mark.parametrize("machine", [0, 1])
 def test_filters_stay_within_what_the_kernel_takes(machine: int) -> None:
-    for program in (bpf.zygote_filter(machine), bpf.child_filter(machine)):
+    for program in (syscalls.zygote_filter(machine), syscalls.child_filter(machine)):
         assert len(program) % 8 == 0
         assert len(program) // 8 < 4096
 
@@ -212,8 +212,8 @@ def run_filter(program: bytes, architecture: int, number: int, arguments: tuple[
 
 ARCHITECTURES = pytest.mark.parametrize("machine", [0, 1], ids=["x86-64", "arm64"])
 FILTERS = {
-    "zygote": (bpf.zygote_filter, syscalls.CHILD | syscalls.ZYGOTE),
-    "child": (bpf.child_filter, syscalls.CHILD),
+    "zygote": (syscalls.zygote_filter, syscalls.CHILD | syscalls.ZYGOTE),
+    "child": (syscalls.child_filter, syscalls.CHILD),
 }
 LOW, EVERY_BIT = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 # more than every value, flag and combination that the kernel gives a meaning, and negative numbers
@@ -229,7 +229,7 @@ def test_every_number_gets_the_answer_of_its_table(machine: int, name: str) -> N
     for number in range(600):
         call = names.get(number)
         if call not in allowed:
-            expected = bpf.ERRNO | syscalls.REFUSED[call] if call in syscalls.REFUSED else bpf.KILL
+            expected = syscalls.ERRNO | syscalls.REFUSED[call] if call in syscalls.REFUSED else syscalls.KILL
             for arguments in ((0,) * 6, (EVERY_BIT,) * 6):
                 assert run_filter(program, architecture, number, arguments) == expected, call
             continue
@@ -237,12 +237,12 @@ def test_every_number_gets_the_answer_of_its_table(machine: int, name: str) -> N
         right = [EVERY_BIT] * 6  # what is not compared is free
         for argument in compared:
             right[argument.place] = next(iter(argument.values.values()))
-        assert run_filter(program, architecture, number, tuple(right)) == bpf.ALLOW, call
+        assert run_filter(program, architecture, number, tuple(right)) == syscalls.ALLOW, call
         for argument in compared:
             for value in TRIED:
                 tried = (*right[: argument.place], value, *right[argument.place + 1 :])
                 fits = value & LOW in argument.values.values()
-                expected = bpf.ALLOW if fits else bpf.ERRNO | errno.EPERM
+                expected = syscalls.ALLOW if fits else syscalls.ERRNO | errno.EPERM
                 assert run_filter(program, architecture, number, tried) == expected, (call, value)
 
 
@@ -265,43 +265,45 @@ def test_a_child_gets_through_with_these_values_alone(machine: int, call: str) -
     place, values = ONLY[call]
     number = syscalls.NUMBERS[call][machine]
     assert number is not None
-    program, through = bpf.child_filter(machine), set()
+    program, through = syscalls.child_filter(machine), set()
     for value in TRIED:
         arguments = [0] * 6
         if call == "mmap":
             arguments[2] = 3
         arguments[place] = value
-        if run_filter(program, syscalls.AUDIT_ARCH[machine], number, tuple(arguments)) == bpf.ALLOW:
+        if run_filter(program, syscalls.AUDIT_ARCH[machine], number, tuple(arguments)) == syscalls.ALLOW:
             through.add(value & LOW)
     assert through == values
 
 
 @ARCHITECTURES
-@pytest.mark.parametrize("made", [bpf.zygote_filter, bpf.child_filter])
+@pytest.mark.parametrize("made", [syscalls.zygote_filter, syscalls.child_filter])
 def test_a_foreign_table_of_numbers_ends_the_process(machine: int, made: Callable[[int], bytes]) -> None:
     number = syscalls.NUMBERS["exit_group"][machine]
     assert number is not None
     x32 = 0x40000000  # x86-64's second table, which no program here uses
     here = syscalls.AUDIT_ARCH[machine]
-    assert run_filter(made(machine), here, number) == bpf.ALLOW
-    assert run_filter(made(machine), here, number | x32) == bpf.KILL
+    assert run_filter(made(machine), here, number) == syscalls.ALLOW
+    assert run_filter(made(machine), here, number | x32) == syscalls.KILL
     for architecture in (
         0x40000003,
         0x40000028,
         syscalls.AUDIT_ARCH[1 - machine],
     ):  # 32 bits of each, the other
-        assert run_filter(made(machine), architecture, number) == bpf.KILL
+        assert run_filter(made(machine), architecture, number) == syscalls.KILL
 
 
 @ARCHITECTURES
 def test_no_process_shares_memory_or_an_end_with_the_zygote(machine: int) -> None:
     number = syscalls.NUMBERS["clone"][machine]
     assert number is not None
-    program, architecture = bpf.zygote_filter(machine), syscalls.AUDIT_ARCH[machine]
-    through = {flags for flags in TRIED if run_filter(program, architecture, number, (flags,)) == bpf.ALLOW}
+    program, architecture = syscalls.zygote_filter(machine), syscalls.AUDIT_ARCH[machine]
+    through = {
+        flags for flags in TRIED if run_filter(program, architecture, number, (flags,)) == syscalls.ALLOW
+    }
     assert through == {17}
     for flag in range(8, 32):
-        assert run_filter(program, architecture, number, (17 | 1 << flag,)) == bpf.ERRNO | errno.EPERM
+        assert run_filter(program, architecture, number, (17 | 1 << flag,)) == syscalls.ERRNO | errno.EPERM
 
 
 HEADERS = [

@@ -14,16 +14,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, Rule
-
-__all__ = [
-    "DetectorContext",
-    "FileSignal",
-    "Match",
-    "Rule",
-    "load_file_signals",
-    "registered",
-]
+from codeguard.analysis.rules.base import DetectorContext as DetectorContext
+from codeguard.analysis.rules.base import FileSignal as FileSignal
+from codeguard.analysis.rules.base import Match as Match
+from codeguard.analysis.rules.base import Rule as Rule
 
 
 def load_file_signals() -> tuple[FileSignal, ...]:

@@ -147,7 +147,6 @@ INVISIBLE = lazy(_UNSEEN)
 _WITHIN_WORD = lazy(f"(?<=[A-Za-z]){_UNSEEN}(?=[A-Za-z])")
 _TAGS = lazy("[\U000e0020-\U000e007e]{2,}")
 _SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-_BITS = lazy("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
 _WORD = lazy(r"[^\W\d_]{2,}")
 _LEET_WORD = lazy(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
 _LEET_SIGN = lazy(r"[0134578@$!|+]")
@@ -300,22 +299,6 @@ def _invisible_messages(text: str) -> Iterator[tuple[str, str]]:
     for match in _SELECTORS.finditer(text):
         values = [ord(char) - (0xFE00 if char < "\uffff" else 0xE0100 - 16) for char in match.group()]
         yield "variation selectors", bytes(values).decode("utf-8", "replace")
-    for match in _BITS.finditer(text):
-        yield from (("zero-width bits", found) for found in _from_bits(match.group()))
-
-
-def _from_bits(run: str) -> Iterator[str]:
-    """Decode two kinds of invisible characters as zeros and ones, in both ways."""
-    sorts = sorted(set(run))
-    if len(sorts) != 2:
-        return
-    for zero in sorts:
-        bits = "".join("0" if char == zero else "1" for char in run)
-        found = bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8)).decode(
-            "utf-8", "replace"
-        )
-        if found.isprintable() and "\ufffd" not in found:
-            yield found
 
 
 def _respelled(text: str) -> Iterator[tuple[str, str]]:

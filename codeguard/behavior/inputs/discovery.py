@@ -24,8 +24,8 @@ from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
-from codeguard.behavior.specs.calls import NO_VALUE, value_of
 from codeguard.behavior.specs.contract import excluded_by
+from codeguard.behavior.specs.examples import NO_VALUE, value_of
 from codeguard.corpus.syntax import unqualified_name
 
 MAX_LITERALS = 6

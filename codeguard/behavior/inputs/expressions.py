@@ -27,9 +27,8 @@ from codeguard.behavior.source.definitions import (
     parse_or_none,
     unparse,
 )
-from codeguard.behavior.specs.calls import plain_call
 from codeguard.behavior.specs.docstrings import call_at
-from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.examples import Example, plain_call
 from codeguard.corpus.syntax import unqualified_name
 
 MOST_CALLS = 40

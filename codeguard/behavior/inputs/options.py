@@ -14,8 +14,7 @@ from random import Random
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Parameter, unparse
-from codeguard.behavior.specs.calls import value_of
-from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.examples import Example, value_of
 from codeguard.corpus.syntax import unqualified_name
 
 MAX_VALUES = 7

@@ -13,16 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codeguard.behavior.source.definitions import Function, read_module
-from codeguard.behavior.specs.calls import (
+from codeguard.behavior.specs.examples import (
     NO_VALUE,
     NO_VALUES,
+    Example,
+    Expected,
+    Raises,
+    Returns,
     Values,
     literal_value,
     plain_call,
     remember,
     unwrapped,
 )
-from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
 from codeguard.sandbox import decoding
 from codeguard.sandbox.inside.codec import Encoder

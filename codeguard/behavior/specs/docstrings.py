@@ -10,8 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
-from codeguard.behavior.specs.calls import (
+from codeguard.behavior.specs.examples import (
     NO_VALUE,
+    Example,
+    Expected,
+    Raises,
+    Returns,
     example_of,
     literal_value,
     plain_call,
@@ -19,7 +23,6 @@ from codeguard.behavior.specs.calls import (
     unwrapped,
     value_of,
 )
-from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.syntax import variables_in
 
 MAX_EXAMPLES = 60

@@ -29,9 +29,8 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.assertions import MAX_EXAMPLES, example_from
-from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
-from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.examples import Example, positional
 from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, file_facts
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile, parts_digest

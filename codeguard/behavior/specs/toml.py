@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from codeguard.behavior.specs.calls import NO_VALUE, value_of
-from codeguard.behavior.specs.examples import Example, Raises, Returns, Spec
+from codeguard.behavior.specs.examples import NO_VALUE, Example, Raises, Returns, Spec, value_of
 from codeguard.behavior.specs.files import SpecFile
 from codeguard.errors import SpecError
 

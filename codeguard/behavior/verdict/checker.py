@@ -55,8 +55,8 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Sandbox
-from codeguard.sandbox.given import Texts
 from codeguard.sandbox.model import JobResult, Level, Tier
+from codeguard.sandbox.zygotes import Texts
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
+import resource
 import struct
 import sys
 from collections.abc import Callable
@@ -13,10 +15,10 @@ from os import getegid, geteuid, getpid, getppid  # as they are before the world
 from pathlib import Path
 from typing import Any
 
-from . import limits, syscalls, wire
+from . import syscalls, wire
 
 if sys.platform == "linux":
-    from . import bpf, kernel
+    from . import kernel
 
 LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
 _PROBE_MEMORY = 256 * 1024 * 1024
@@ -26,6 +28,11 @@ _INSIDE_ID = 1000  # the uid of the mapped user inside
 _WELL = b"\0"
 _MOUNT_POINTS = ("/tmp", "/mnt", "/run", "/var", "/proc")
 _RULES = wire.JOB + 2  # next to the control socket, away from the numbers of a child's descriptors
+
+
+_STACK = 8 * 1024 * 1024
+
+Bounds = list[tuple[int, tuple[int, int]]]  # which limit, soft and hard value
 
 
 class LayerError(Exception):
@@ -56,14 +63,14 @@ class Confinement:
         """Whether a layer is engaged."""
         return self.layers.get(name, (False, ""))[0]
 
-    def enter_child(self, bounds: limits.Bounds, filtered: bool = True) -> None:
+    def enter_child(self, bounds: Bounds, filtered: bool = True) -> None:
         """Confine a freshly forked child, leaving it the descriptors `wire.RESULT` and `wire.JOB` only."""
         if self.rules >= 0:  # a domain of its own: no signal from one child to another
             kernel.landlock_restrict(self.rules)
         os.closerange(0, wire.RESULT)
         os.closerange(wire.JOB + 1, _MAX_DESCRIPTORS)
         if "rlimits" not in self.without:
-            limits.apply(bounds)
+            apply_limits(bounds)
         if not self.holds("namespaces") and sys.platform == "linux":
             # no pid namespace that would end with the zygote
             kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
@@ -96,14 +103,14 @@ def confine(without: frozenset[str], control: int) -> Confinement:
         return confinement
 
     def install() -> str:
-        kernel.Filter(bpf.zygote_filter(machine)).install()
+        kernel.Filter(syscalls.zygote_filter(machine)).install()
         found = kernel.raw("socket", 2, 1, 0)
         return _expect("socket", found, errno.EPERM)
 
     def ready() -> str:
-        confinement.filter = kernel.Filter(bpf.child_filter(machine))
+        confinement.filter = kernel.Filter(syscalls.child_filter(machine))
         found = _asked(
-            lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY)), lambda: _tried(_ACTS)
+            lambda: confinement.enter_child(child_limits(1.0, _PROBE_MEMORY)), lambda: _tried(_ACTS)
         )
         expected = {name: syscalls.REFUSED.get(call, errno.EPERM) for name, (call, *_) in _ACTS.items()}
         wrong = {
@@ -117,7 +124,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
 
     def limit() -> str:
         found = _asked(
-            lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY), filtered=False),
+            lambda: confinement.enter_child(child_limits(1.0, _PROBE_MEMORY), filtered=False),
             lambda: _tried(_LIMITED),
         )
         if found | {"processes": ""} != {"descriptors": "EMFILE", "processes": "", "memory": "ENOMEM"}:
@@ -170,7 +177,7 @@ def _drop() -> str:
     left = kernel.capabilities()
     if left:
         raise LayerError(f"capabilities {left:#x} left, user {geteuid()}")
-    found = _asked(lambda: limits.apply(limits.child_limits(1.0, _PROBE_MEMORY)), lambda: _tried(_LIMITED))
+    found = _asked(lambda: apply_limits(child_limits(1.0, _PROBE_MEMORY)), lambda: _tried(_LIMITED))
     user = f"user {geteuid()}"
     if found.get("processes") != "EAGAIN":
         raise LayerError(f"none left, but {user} is the machine's root: {_listed(found) or 'no answer'}")
@@ -376,3 +383,45 @@ def _asked(enter: Callable[[], object], act: Callable[[], dict[str, str]]) -> di
     os.waitpid(child, 0)
     found: Any = json.loads(said) if said else {}
     return dict(found)
+
+
+def _bounds(wanted: dict[str, int]) -> Bounds:
+    """Return limits, soft equal to hard and at most the current ones; without those the system lacks."""
+    bounds = []
+    for name, value in wanted.items():
+        which = getattr(resource, name, None)
+        if which is not None:
+            hard = resource.getrlimit(which)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            bounds.append((which, (value, value)))
+    return bounds
+
+
+def limit_zygote() -> None:
+    """No core files, no file contents, no locked memory, no queues, a plain stack."""
+    none = dict.fromkeys(("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), 0)
+    apply_limits(_bounds({**none, "RLIMIT_STACK": _STACK}))
+
+
+def child_limits(cpu_s: float, memory_bytes: int) -> Bounds:
+    """Return a child's limits: CPU time (whole seconds, killed at once), address space, no processes, no descriptors.
+
+    With RLIMIT_NOFILE 0 nothing that makes a descriptor works any more; the
+    ones that are open stay usable.
+    """
+    wanted = {
+        "RLIMIT_CPU": max(1, math.ceil(cpu_s)),
+        "RLIMIT_AS": memory_bytes,
+        "RLIMIT_NPROC": 0,
+        "RLIMIT_NOFILE": 0,
+    }
+    return _bounds(wanted)
+
+
+def apply_limits(bounds: Bounds) -> None:
+    """Set limits, as far as the system allows them."""
+    for which, pair in bounds:
+        try:
+            resource.setrlimit(which, pair)
+        except (ValueError, OSError):
+            continue  # macOS refuses some; the preflight checks which hold

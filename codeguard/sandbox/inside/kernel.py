@@ -137,11 +137,6 @@ def drop_capabilities() -> None:
     _check(_libc.capset(header, ctypes.create_string_buffer(24)), "capset")
 
 
-def landlock_abi() -> int:
-    """Return the Landlock version of this kernel; raise OSError if it has none."""
-    return _call("landlock_create_ruleset", None, 0, _LANDLOCK_VERSION)
-
-
 def landlock_deny_all() -> tuple[int, int]:
     """Refuse every right that this kernel's Landlock can refuse; return its version and the rules' descriptor.
 
@@ -149,7 +144,7 @@ def landlock_deny_all() -> tuple[int, int]:
     connect, 5 ioctl on devices, 6 the scopes (abstract sockets, signals to
     outside). Without a rule nothing is allowed. Needs no_new_privs.
     """
-    abi = landlock_abi()
+    abi = _call("landlock_create_ruleset", None, 0, _LANDLOCK_VERSION)  # OSError if the kernel has none
     rights = 13 + (abi >= 2) + (abi >= 3) + (abi >= 5)
     attributes = struct.pack("=Q", (1 << rights) - 1)
     if abi >= 4:

@@ -23,11 +23,10 @@ from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
 
 from . import policy, wire
-from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
 from .files import Files
-from .modules import Facades
+from .modules import Facades, completed
 from .table import Modules, Table, compiled_ahead
 from .world import World
 
@@ -199,7 +198,8 @@ class Runner:
                 compiled = self._imported_as(compiled, *world[3:5])
                 if self._files is not None:
                     self._files.fill(world[5], world[4], (world[1].get("HOME", "/"),))
-            out = self._redirect()
+            sys.stdin, sys.stdout, sys.stderr, _ = self._stage
+            out = self._stage.stdout
             if importing is not None:
                 self._execute(functools.partial(self._import, imported, modules, world[4]))
             scope = vars(self._stage.module)
@@ -236,14 +236,10 @@ class Runner:
         sys.modules.pop(MODULE, None)
         sys.modules[name] = module
         module.__name__, module.__package__, module.__file__ = name, "", path
-        loader = FileLoader(name, path)
+        module.__loader__ = loader = FileLoader(name, path)
         module.__spec__ = spec = ModuleSpec(name, loader, origin=path)
-        module.__loader__, spec.cached = (
-            loader,
-            f"{folder}/__pycache__/{name}.{sys.implementation.cache_tag}.pyc",
-        )
-        spec.has_location = True
-        vars(module)["__cached__"] = spec.cached
+        spec.has_location, cached = True, f"{folder}/__pycache__/{name}.{sys.implementation.cache_tag}.pyc"
+        spec.cached = vars(module)["__cached__"] = cached
         sys.argv[:] = [f"{folder}/main.py"]
         sys.path[:] = [folder, f"{sys.prefix}/lib/python{sys.version_info[0]}.{sys.version_info[1]}"]
         self.effects.filename = path
@@ -254,10 +250,6 @@ class Runner:
         sys.modules.pop(self._stage.module.__name__, None)
         self.effects.filename = f"{folder}/"
         self._stage = self._stage._replace(module=Table(modules, folder, self.effects).load(name))
-
-    def _redirect(self) -> _Capture:
-        sys.stdin, sys.stdout, sys.stderr, _ = self._stage
-        return self._stage.stdout
 
     def _open(self, file: object, *args: object, **kwargs: object) -> object:
         """Replace `open` in the restricted tier: it takes a path, but no custom opener."""
@@ -309,14 +301,15 @@ class Runner:
             if args is not None:
                 value = value(*args, **kwargs)
             shown = encoder.encode(completed(value))
-            after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
-            left = self._left(encoder)
+            after, left = _after(args, encoder), self._left(encoder)
         except TooLargeError as error:
             encoder.budget = budget
             return ["call", "badtype", None, None, [], str(error), out.take(), []]
         except BaseException as error:
             bases = [base.__name__ for base in type(error).__mro__[:-1]][:20]
-            text, after = _text(error), _after(args, encoder)
+            text, after = _text(error), None
+            with contextlib.suppress(BaseException):
+                after = _after(args, encoder)
             with contextlib.suppress(TooLargeError):
                 return ["call", "raised", None, after, bases, text, out.take(), self._left(encoder)]
             return ["call", "raised", None, after, bases, text, out.take(), []]
@@ -412,14 +405,10 @@ def _in_file(code: types.CodeType, path: str) -> types.CodeType:
 
 
 def _after(args: Any, encoder: Encoder) -> Any:
-    try:
-        return None if args is None or all(map(_immutable, args)) else encoder.encode(args)
-    except BaseException:
-        return None
+    return None if args is None or _IMMUTABLE.issuperset(map(type, args)) else encoder.encode(args)
 
 
-def _immutable(value: object) -> bool:
-    return value is None or type(value) in (bool, int, float, complex, str, bytes)
+_IMMUTABLE = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 def _compiled(source: str, restricted: bool) -> types.CodeType:
@@ -439,20 +428,13 @@ def _compiled(source: str, restricted: bool) -> types.CodeType:
 def _prepared(call: Any) -> tuple[Any, Any, Any]:
     setup, target, arguments = call
     try:
-        return (
-            compile(setup, "<setup>", "exec", dont_inherit=True) if setup else None,
-            _name_or_code(target.strip()),
-            arguments,
-        )
+        prepared = compile(setup, "<setup>", "exec", dont_inherit=True) if setup else None
+        target = target.strip()
+        if not target.isidentifier() or keyword.iskeyword(target):  # a plain name stays one
+            target = compile(target, "<call>", "eval", dont_inherit=True)
+        return prepared, target, arguments
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _StopError("unsupported", f"the call does not parse: {_text(error)}") from None
-
-
-def _name_or_code(target: str) -> str | types.CodeType:
-    """Return a plain name unchanged, anything else compiled."""
-    if target.isidentifier() and not keyword.iskeyword(target):
-        return target
-    return compile(target, "<call>", "eval", dont_inherit=True)
 
 
 def _warm_payload(restricted: bool) -> bytes:

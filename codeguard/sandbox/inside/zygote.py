@@ -19,7 +19,7 @@ import sys
 from os import close, closerange  # as they are before files are in memory
 from typing import Any
 
-from . import confine, limits, modules, syscalls, wire, world
+from . import confine, modules, syscalls, wire, world
 from .runner import Runner, writer
 
 if sys.platform == "linux" and syscalls.column(os.uname().machine) is not None:
@@ -54,7 +54,7 @@ def start(control: int, options: dict[str, Any], given: modules.Given) -> tuple[
     runner.prepare()
     sys.setrecursionlimit(1000)
     world.forget_paths()
-    limits.limit_zygote()
+    confine.limit_zygote()
     confinement = confine.confine(frozenset(options["without"]), control)
     if confinement.level() < 3:
         modules.forget_numeric()
@@ -97,7 +97,7 @@ def serve(line: _socket.socket, runner: Runner, confinement: confine.Confinement
             _, status, usage = os.wait4(child, 0)
             _send(_CONTROL, wire.REPLY.pack(status, usage.ru_utime + usage.ru_stime))
         if passed:
-            bounds = limits.child_limits(cpu_s, memory_bytes)
+            bounds = confine.child_limits(cpu_s, memory_bytes)
             child = fork()
             if child == 0:
                 _live(runner, confinement, bounds)
@@ -109,7 +109,7 @@ _SIGKILL = 9
 _CONTROL = wire.JOB + 1
 
 
-def _live(runner: Runner, confinement: confine.Confinement, bounds: limits.Bounds) -> None:
+def _live(runner: Runner, confinement: confine.Confinement, bounds: confine.Bounds) -> None:
     """The child: confine, wait for the job, run it, end. Never returns."""
     try:
         confinement.enter_child(bounds)

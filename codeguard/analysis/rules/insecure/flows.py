@@ -34,9 +34,8 @@ from codeguard.analysis.rules.insecure.patterns import (
     variable,
 )
 from codeguard.corpus.patterns import lazy
-from codeguard.flow.effects import python_names
+from codeguard.flow.effects import ANSWER, python_names
 from codeguard.flow.sinks import LanguagePattern, Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.flow.tables import ANSWER
 from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Confidence, Severity
 
