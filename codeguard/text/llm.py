@@ -28,7 +28,7 @@ Message = Mapping[str, str]
 MESSAGE_CHARACTERS = 300  # maximum length of a server's error message when shown
 PAUSE_S = 0.5  # before the second attempt, twice as long before each further one
 PASSING = (408, 409, 429)  # with those from 500 on: statuses of failures that may pass
-OPTIONAL = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
+NEGOTIABLE = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
 
 
 class LLMError(CodeguardError):
@@ -88,7 +88,7 @@ class LLMClient:
     def __init__(self, config: LLMConfig) -> None:
         """Prepare a client; nothing is sent yet."""
         self.config = config
-        self._plainly = False  # whether this server refuses parameters that a request can do without
+        self._refused: set[str] = set()  # request parameters that this server refuses
 
     def complete(self, messages: Sequence[Message], *, logprobs: bool = False) -> Completion:
         """Return the answer to one prompt.
@@ -154,8 +154,7 @@ class LLMClient:
 
         failed = 0
         while True:
-            left_out = OPTIONAL if self._plainly else ()
-            sent = {name: value for name, value in request.items() if name not in left_out}
+            sent = self._accepted_parameters(request)
             pause, passing = PAUSE_S * 2**failed, True
             try:
                 status, wait, body = await self._post(client, sent)
@@ -167,8 +166,7 @@ class LLMClient:
                 if 200 <= status < 300:
                     return body
                 message = server_message(body)
-                if status in (400, 422) and any(name in message and name in sent for name in OPTIONAL):
-                    self._plainly = True
+                if status in (400, 422) and self._drop_refused_parameter(message, sent):
                     continue
                 what = f"the model's server answered with status {status}{message}"
                 passing = status in PASSING or status >= 500
@@ -190,6 +188,24 @@ class LLMClient:
                 if len(body) > limit:
                     raise LLMError(f"the model's answer is larger than {limit} bytes")
             return response.status_code, response.headers.get("retry-after", ""), bytes(body)
+
+    def _accepted_parameters(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the request without the parameters that this server refuses, or with their newer names."""
+        refused = self._refused
+        return {
+            "max_completion_tokens" if name == "max_tokens" and name in refused else name: value
+            for name, value in request.items()
+            if name not in refused or name == "max_tokens"
+        }
+
+    def _drop_refused_parameter(self, message: str, sent: Mapping[str, Any]) -> bool:
+        """Remember a parameter that an error message names; return whether to try again without it.
+
+        What counts is what this call sent: another one may have met the refusal in the meantime.
+        """
+        named = [name for name in NEGOTIABLE if name in message and name in sent]
+        self._refused.update(named[:1])
+        return bool(named)
 
 
 # The reasoning before an answer. A block that is not closed was cut off, and no answer follows it.
