@@ -22,6 +22,7 @@ from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
+from codeguard.behavior.verdict.checker import PLANNING_S
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
     FACTS,
@@ -46,7 +47,7 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
-from codeguard.workers.deadline import CPU, WALL
+from codeguard.workers.deadline import CPU, WALL, Deadline, DeadlineError
 from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import (
     CHECKING_S,
@@ -67,6 +68,7 @@ Asked = tuple[Subject, float]  # a function, and the seconds that it may spend i
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
+PASSING = frozenset({Verdict.ERROR, Verdict.UNSUPPORTED})  # which may be temporary
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
@@ -170,13 +172,13 @@ def _facts_of(file: SourceFile) -> Any:
     return to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None))
 
 
-def _packed(runs: Mapping[str, Any]) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(runs, sort_keys=True).encode("ascii"), 1)).decode(
-        "ascii"
-    )
+def _packed(ran: Mapping[str, Any], last: Mapping[str, Any] | None) -> str:
+    """Return what is kept of the last check of a function: its runs, and its report with what that depends on."""
+    data = json.dumps({"ran": ran, "last": last}, sort_keys=True).encode("ascii")
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
-NOTHING_RAN = _packed({})
+NOTHING_RAN = _packed({}, None)
 
 
 def _unpacked(text: str) -> Any:
@@ -185,21 +187,39 @@ def _unpacked(text: str) -> Any:
 
 def check_task(shared: Shared) -> Run:
     """Check functions, except those that wait for the trusted functions' answers."""
-    checker = _checker(shared)
+    checker, value = _checker(shared), material_of(shared)
+    around = parts_digest(json.dumps(value["specs"]), value["required_level"])
+
+    def met(subject: Subject, asked: list[Any]) -> str:
+        try:
+            with Deadline(PLANNING_S):
+                found = checker.met(*subject, asked)
+        except DeadlineError:
+            return ""
+        return found and around + found
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
             checker.take_answers(asked["answers"])
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
-        due = [at for at, subject in enumerate(subjects) if not checker.lacks_answers(*subject)]
+        known = [_unpacked(packed) for packed in asked["runs"]]
+        found: dict[int, tuple[Any, float, str]] = {}
+        for at, subject in enumerate(subjects):
+            last = known[at]["last"]
+            if last and last["spent_s"] < asked["seconds"][at] and last["met"] == met(subject, last["asked"]):
+                found[at] = last["report"], last["spent_s"], asked["runs"][at]
+        due = [at for at, one in enumerate(subjects) if at not in found and not checker.lacks_answers(*one)]
         meters = [Meter(asked["seconds"][at]) for at in due]
-        memories = [RunMemory(checker.runs_basis, _unpacked(asked["runs"][at])) for at in due]
+        memories = [RunMemory(checker.runs_basis, known[at]["ran"]) for at in due]
         checked = checker.check_many([subjects[at] for at in due], meters, memories)
-        found = {
-            at: (report.to_json(), meter.spent_s, _packed(memory.used))
-            for at, report, meter, memory in zip(due, checked, meters, memories, strict=True)
-        }
+        for at, report, meter, memory in zip(due, checked, meters, memories, strict=True):
+            last = {"report": report.to_json(), "spent_s": meter.spent_s}
+            if memory.lasting and not report.spent and report.verdict not in PASSING:
+                last["asked"] = checker.asked_by(*subjects[at], memory)
+                last["met"] = met(subjects[at], last["asked"])
+            kept = _packed(memory.used, last if last.get("met") else None)
+            found[at] = last["report"], meter.spent_s, kept
         yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)

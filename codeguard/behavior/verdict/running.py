@@ -179,13 +179,16 @@ class RunMemory:
 
     `basis` is the digest of what all runs depend on. `known` are results of earlier times in the form in which they are
     kept, `used` those among them that were needed since, and the new ones. It is not `lasting` once a busy machine or
-    an interruption may have ended a run.
+    an interruption may have ended a run. `answers` are those to the probes, once the check
+    needed them, and `varied` means that it needed those of its variants as well.
     """
 
     basis: str = ""
     known: Mapping[str, Any] = field(default_factory=dict)
     used: dict[str, Any] = field(default_factory=dict)
     lasting: bool = True
+    answers: Fingerprint | None = None
+    varied: bool = False
 
     def recalled(self, steps: Steps[T]) -> Steps[T]:
         """Run steps, except for jobs of which the result is known."""
