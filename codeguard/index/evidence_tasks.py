@@ -22,6 +22,7 @@ from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
+from codeguard.behavior.specs.standard_library import public_functions
 from codeguard.behavior.verdict.checker import PLANNING_S
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
@@ -59,6 +60,7 @@ from codeguard.workers.tasks import (
     by_values,
 )
 
+STANDARD = "standard:"
 CHECKS_A_TASK = 12
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
@@ -82,12 +84,13 @@ def material(
     zygotes: int = 1,
     given: Texts = (),
     facts: Mapping[str, Any] | None = None,
+    standard: Mapping[str, Sequence[str]] | None = None,
 ) -> Shared:
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the modules that the sandbox
     provides. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is known of
-    the trusted files, by path (`trusted_facts`).
+    the trusted files, by path (`trusted_facts`), `standard` the `public_functions` of the standard library.
     """
     value = {
         **comparing,
@@ -97,6 +100,7 @@ def material(
         "zygotes": zygotes,
         "given": given,
         "facts": facts or {},
+        "standard": standard,
     }
     return Shared.of_values(value)
 
@@ -131,7 +135,8 @@ def _library(shared: Shared) -> SpecLibrary:
     files = [rebuilt(item) for item in value["trusted"] or ()]
     tests = [file for file in files if is_test(file.path)]
     facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
-    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+    library = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+    return replace(library, standard=value["standard"])
 
 
 @functools.lru_cache(maxsize=1)
@@ -160,6 +165,18 @@ def trusted_facts(
     """Return the facts of trusted files of Python by path; see `of_trusted`."""
     python = (file for file in files if file.language == "python")
     return of_trusted(executor, python, catalog, facts_key, facts_task)
+
+
+def standard_functions(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    """Return the `public_functions` of the standard library, from a catalog that has them of this interpreter."""
+    key = STANDARD + facts_version()
+    kept = catalog.analysis(key)
+    if kept is None:
+        catalog.forget_analyses(catalog.analysis_keys(STANDARD))
+        kept = {"places": public_functions()}
+        catalog.put_analyses({key: kept})
+    places: Mapping[str, Sequence[str]] = kept["places"]
+    return places
 
 
 def facts_task() -> Run:

@@ -13,9 +13,9 @@ from typing import TypeVar
 import numpy as np
 
 from codeguard.errors import StoreError
+from codeguard.index.lexical import retrievable, retrieval_text
 from codeguard.index.pipeline import Indexer
 from codeguard.index.report import Progress
-from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk

@@ -1,16 +1,20 @@
-"""An in-process time limit for steps that may hang on hostile input; later steps continue."""
+"""Time limits in this process: for steps that may hang on hostile input, and for answers of other processes."""
 
 from __future__ import annotations
 
+import queue
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import TypeVar
 
 WALL_S = 60.0  # wall time limit for a step that waits without computing
 AGAIN_S = 0.5  # processor time after which a step that continues is interrupted again
 LEAST_S = 0.05
+T = TypeVar("T")
 
 CPU, WALL = "cpu", "wall"
 
@@ -94,3 +98,27 @@ class Allowance:
     def step(self, reserved_s: float = 0.0) -> Deadline:
         """Return the deadline of the next step, which leaves `reserved_s` for later steps."""
         return Deadline(max(LEAST_S, self._end - time.process_time() - reserved_s))
+
+
+def within(seconds: float, ask: Callable[[], T]) -> T:
+    """Return what `ask` returns, or raise what it raises; it runs in a thread that is left behind when it is late.
+
+    Raises:
+        TimeoutError: there is no answer after so many seconds, however slowly parts of it come.
+    """
+    answers: queue.SimpleQueue[tuple[list[T], BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(([ask()], None))
+        except BaseException as error:
+            answers.put(([], error))
+
+    threading.Thread(target=run, daemon=True, name="waiting").start()
+    try:
+        value, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+    if error is not None:
+        raise error
+    return value[0]

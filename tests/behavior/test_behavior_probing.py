@@ -160,7 +160,13 @@ def test_a_run_is_another_one_beside_another_helper(sandbox: Sandbox) -> None:
 
 
 UNLIKE = "def shout(text):\n    return text.upper() * 3\n"
-IMPORTING = "from steps import STEP\n\ndef far(number, by):\n    '''Repeat a later number several times.'''\n    return [number + STEP] * by\n"
+IMPORTING = '''
+from steps import STEP
+
+def far(number, by):
+    """Repeat a later number several times."""
+    return [number + STEP] * by
+'''
 
 
 def met_of(

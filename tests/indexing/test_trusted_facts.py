@@ -8,12 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from codeguard import CodeGuard
+from codeguard.behavior.specs.facts import facts_version
+from codeguard.behavior.specs.standard_library import public_functions
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import observation_tasks
 from codeguard.index.catalog import Catalog
 from codeguard.index.evidence import OF_TEXTS
-from codeguard.index.evidence_tasks import FACTS, Checks, facts_key, trusted_facts
+from codeguard.index.evidence_tasks import (
+    FACTS,
+    STANDARD,
+    Checks,
+    facts_key,
+    standard_functions,
+    trusted_facts,
+)
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 from codeguard.workers.processes import default_workers
@@ -83,6 +92,11 @@ def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) 
         guard.index([tmp_path])
         for kind in (FACTS, "sketches:"):
             assert len(guard.catalog.analysis_keys(kind)) == 2
+        assert len(guard.catalog.analysis_keys(STANDARD)) == 1
+        kept = standard_functions(guard.catalog)
+        assert kept == public_functions()
+        guard.catalog.put_analyses({STANDARD + facts_version(): {"places": {}}})
+        assert standard_functions(guard.catalog) == {}  # what is kept is not read again
 
 
 def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_kept(tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ class SpecLibrary:
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
+    standard: Mapping[str, Sequence[str]] | None = (
+        None  # the standard library's functions, where they are known
+    )
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -90,7 +93,7 @@ class SpecLibrary:
             own = known.get(file.path) or file_facts(file.path, trusted.module_of(file.path, file.text))
             packages[file.path] = own.packages
             references.extend(references_of(file, trusted, tested, own))
-        return SpecLibrary(self.specs, (*self.references, *references), trusted)
+        return replace(self, references=(*self.references, *references), modules=trusted)
 
     def coverage(self, given: Iterable[str] = ()) -> SpecCoverage:
         """Count the trusted functions, those with examples, and those whose file needs a missing module.

@@ -31,10 +31,15 @@ _DEFINITION = re.compile(r"^def ([^\W_]\w*)\(", re.MULTILINE)
 _NEXT = re.compile(r"\n(?=[^\s)#])")
 
 
-def twins_of(wanted: Features) -> list[tuple[Reference, Similarity]]:
-    """Return the functions of the standard library that a function claims to be, best match first."""
+def twins_of(
+    wanted: Features, places: Mapping[str, Sequence[str]] | None = None
+) -> list[tuple[Reference, Similarity]]:
+    """Return the functions of the standard library that a function claims to be, best match first.
+
+    `places` are the `public_functions`, where they are known already.
+    """
     name = wanted.written_name
-    paths = () if wanted.owner else _places().get(name, ())
+    paths = () if wanted.owner else (places or public_functions()).get(name, ())
     claimed = [
         path for path in paths if any(_claims(Similarity(wanted, item)) for item in _features(path, name))
     ]
@@ -50,7 +55,7 @@ def _claims(pair: Similarity) -> bool:
 
 
 @cache
-def _places() -> Mapping[str, Sequence[str]]:
+def public_functions() -> Mapping[str, Sequence[str]]:
     """Return the files of public modules with a function of a name, by name; too common names are left out."""
     found: dict[str, list[str]] = {}
     for top in sorted(sys.stdlib_module_names - _LEFT_OUT):
@@ -61,9 +66,14 @@ def _places() -> Mapping[str, Sequence[str]]:
     return {name: paths for name, paths in found.items() if len(paths) <= MOST_NAMESAKES}
 
 
+@cache
+def _root() -> Path:
+    return Path(sysconfig.get_path("stdlib"))
+
+
 def _texts(top: str) -> dict[str, str]:
     """Return the texts of a module's files by their path below the interpreter's folder."""
-    root = Path(sysconfig.get_path("stdlib"))
+    root = _root()
     own = root / f"{top}.py"
     files = [own] if own.is_file() else sorted((root / top).rglob("*.py"))
     return {file.relative_to(root).as_posix(): file.read_text("utf-8", "replace") for file in files}

@@ -253,7 +253,11 @@ class BehaviorChecker:
     def _everyones(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the functions of the standard library that a candidate claims to be, unless the user has a spec."""
         specs = self._library.specs_for(candidate.features)
-        found = twins_of(candidate.features) if all(spec.shipped for spec in specs) else []
+        found = (
+            twins_of(candidate.features, self._library.standard)
+            if all(spec.shipped for spec in specs)
+            else []
+        )
         return [pair for pair in found if candidate.accepts(pair[0].examples)][:MAX_REFERENCES]
 
     def _wants_probes(self, plan: Plan) -> bool:

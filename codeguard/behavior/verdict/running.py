@@ -576,10 +576,8 @@ def _needed_code(example: Example, runnable: Runnable) -> list[str]:
 
     Classes of the function's own file take precedence, because it expects objects of those.
     """
-    own = _classes(runnable.source)
-    texts = [
-        text for text in example.around if text not in runnable.around or text.startswith("from __future__")
-    ]
+    own, around = _classes(runnable.source), runnable.around if example.around else ()
+    texts = [text for text in example.around if text not in around or text.startswith("from __future__")]
     texts = [text for text in texts if not any(_is_same_class(item, own) for item in _classes(text).values())]
     return [text for text in texts if not runnable.file_names or not _bound_by(text) <= runnable.file_names]
 
