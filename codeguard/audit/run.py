@@ -47,7 +47,7 @@ from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
 from codeguard.trust.installation import is_own_state, left_alone
-from codeguard.workers.garbage_collection import deferred
+from codeguard.workers.processes import deferred
 from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:

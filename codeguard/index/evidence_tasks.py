@@ -215,6 +215,12 @@ def check_task(shared: Shared) -> Run:
             return ""
         return found and around + found
 
+    def holds(last: Any, subject: Subject, seconds: float) -> bool:
+        try:
+            return last["spent_s"] < seconds and last["met"] == met(subject, last["asked"])
+        except Exception:  # there is none, or it is of a worker that was not itself
+            return False
+
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
             checker.take_answers(asked["answers"])
@@ -224,7 +230,7 @@ def check_task(shared: Shared) -> Run:
         found: dict[int, tuple[Any, float, str]] = {}
         for at, subject in enumerate(subjects):
             last = known[at]["last"]
-            if last and last["spent_s"] < asked["seconds"][at] and last["met"] == met(subject, last["asked"]):
+            if holds(last, subject, asked["seconds"][at]):
                 found[at] = last["report"], last["spent_s"], asked["runs"][at]
         due = [at for at, one in enumerate(subjects) if at not in found and not checker.lacks_answers(*one)]
         meters = [Meter(asked["seconds"][at]) for at in due]

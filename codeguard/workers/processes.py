@@ -32,7 +32,6 @@ from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 from codeguard import interpreter
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL, DeadlineError
-from codeguard.workers.garbage_collection import Collector
 from codeguard.workers.tasks import (
     DIED,
     FAILED,
@@ -62,6 +61,7 @@ SLACK_BYTES = 64 << 20  # allowance for garbage
 PIPE_BYTES = 1 << 16
 
 READY, REFUSED, PART, DONE, ENDED = b"r", b"x", b"p", b"d", b"e"
+EVERY = 3_000_000  # characters of text between collections of cyclic garbage: syntax trees leave a hundred megabytes
 _FRAME = struct.Struct(">cQ")
 _LENGTH = struct.Struct(">Q")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -657,3 +657,29 @@ def _limit_memory(size: int | None) -> None:
     wanted = hard if size is None else min(size, hard) if highest else size
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+
+
+class Collector:
+    """Collects after a number of characters, while the interpreter's own collection is disabled."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def looked_at(self, characters: int) -> None:
+        """Count processed text; collect if it is time to."""
+        self._seen += characters
+        if self._seen >= EVERY and not gc.isenabled():
+            self._seen = 0
+            gc.collect()
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Disable the interpreter's own collection for a block."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -18,7 +18,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import CorpusError
 from codeguard.models import Severity
 from codeguard.ranking.evaluation import Proportion
-from codeguard.workers.garbage_collection import Collector
+from codeguard.workers.processes import Collector
 
 EXTENSIONS = {
     "python": "py", "javascript": "js", "typescript": "ts", "go": "go", "c": "c", "cpp": "cpp", "csharp": "cs",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.store.base import Hit, Row, Vectors
 from codeguard.workers.deadline import within
-from codeguard.workers.garbage_collection import deferred
+from codeguard.workers.processes import deferred
 
 COLLECTION = "codeguard"
 BATCH = 1000  # rows of one request
