@@ -8,6 +8,7 @@ separate result: never a pass, and never clean.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import json
 import zlib
@@ -208,18 +209,32 @@ def check_task(shared: Shared) -> Run:
     around = parts_digest(json.dumps(value["specs"]), value["required_level"])
 
     def met(subject: Subject, asked: list[Any]) -> str:
-        try:
-            with Deadline(PLANNING_S):
-                found = checker.met(*subject, asked)
-        except DeadlineError:
-            return ""
+        found = checker.met(*subject, asked)
         return found and around + found
 
-    def holds(last: Any, subject: Subject, seconds: float) -> bool:
+    def again(subject: Subject, last: Any, seconds: float) -> bool:
+        """Return whether a check would end as the last one did."""
         try:
-            return last["spent_s"] < seconds and last["met"] == met(subject, last["asked"])
-        except Exception:  # there is none, or it is of a worker that was not itself
+            with Deadline(PLANNING_S):
+                CheckReport.from_json(last["report"])
+                return bool(last["spent_s"] < seconds and "" != last["met"] == met(subject, last["asked"]))
+        except (DeadlineError, Exception):  # there is none, or it is of a worker that was not itself
             return False
+
+    def kept(
+        subject: Subject, report: CheckReport, spent_s: float, memory: RunMemory
+    ) -> dict[str, Any] | None:
+        if not memory.lasting or report.spent or report.verdict in PASSING:
+            return None
+        with contextlib.suppress(DeadlineError), Deadline(PLANNING_S):
+            asked = checker.asked_by(*subject, memory)
+            return {
+                "report": report.to_json(),
+                "spent_s": spent_s,
+                "asked": asked,
+                "met": met(subject, asked),
+            }
+        return None
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
@@ -230,19 +245,15 @@ def check_task(shared: Shared) -> Run:
         found: dict[int, tuple[Any, float, str]] = {}
         for at, subject in enumerate(subjects):
             last = known[at]["last"]
-            if holds(last, subject, asked["seconds"][at]):
+            if again(subject, last, asked["seconds"][at]):
                 found[at] = last["report"], last["spent_s"], asked["runs"][at]
         due = [at for at, one in enumerate(subjects) if at not in found and not checker.lacks_answers(*one)]
         meters = [Meter(asked["seconds"][at]) for at in due]
         memories = [RunMemory(checker.runs_basis, known[at]["ran"]) for at in due]
         checked = checker.check_many([subjects[at] for at in due], meters, memories)
         for at, report, meter, memory in zip(due, checked, meters, memories, strict=True):
-            last = {"report": report.to_json(), "spent_s": meter.spent_s}
-            if memory.lasting and not report.spent and report.verdict not in PASSING:
-                last["asked"] = checker.asked_by(*subjects[at], memory)
-                last["met"] = met(subjects[at], last["asked"])
-            kept = _packed(memory.used, last if last.get("met") else None)
-            found[at] = last["report"], meter.spent_s, kept
+            last = kept(subjects[at], report, meter.spent_s, memory)
+            found[at] = report.to_json(), meter.spent_s, _packed(memory.used, last)
         yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)
