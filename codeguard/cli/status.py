@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @guarded
 def status(context: click.Context, store: str | None, format_: str) -> None:
     """Summarize what is indexed, trusted, found and changed since, and what to do next."""
-    from codeguard.index.contents import changes, indexed_files
+    from codeguard.index.maintenance import changes, indexed_files
     from codeguard.reports.index import trend_lines
     from codeguard.reports.styled import counted, kinds, level_line
 
@@ -140,7 +140,7 @@ def ls(
     format_: str,
 ) -> None:
     """List the indexed files, or only those in PATHS (as the index names them)."""
-    from codeguard.index.contents import compared, indexed_files
+    from codeguard.index.maintenance import compared, indexed_files
     from codeguard.reports.styled import Styled, line
 
     with opened_index(context, store) as workspace:
@@ -184,7 +184,7 @@ def diff(context: click.Context, store: str | None, format_: str) -> None:
     Files are compared by content; one that is not trusted is not read if its times, size and inode are those of
     before. The index is not changed.
     """
-    from codeguard.index.contents import changes
+    from codeguard.index.maintenance import changes
     from codeguard.reports.styled import Styled, line
 
     with opened_index(context, store) as workspace:
@@ -208,7 +208,7 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
 
     A later `index` of a parent folder adds them again if they still exist: exclude them with --exclude.
     """
-    from codeguard.index.contents import remove
+    from codeguard.index.maintenance import remove
     from codeguard.reports.styled import counted, some_of
 
     with opened_index(context, store) as workspace:

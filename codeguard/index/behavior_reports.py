@@ -18,7 +18,7 @@ from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict,
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
 FACTS = "facts:"
-RUNS = "runs:"
+RUNS = "runs/2:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]

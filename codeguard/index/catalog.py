@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index import lexical
-from codeguard.index.retrieval_text import retrievable
+from codeguard.index.lexical import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 

@@ -120,17 +120,22 @@ class Judge:
         accepted = load_acceptances(self._workspace.state)
         found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
+        made: dict[str, dict[str, Any]] = {}
         for path, key in self._untrusted():
-            kept = self._catalog.analysis(key) or self._look(path, key)
+            kept = self._catalog.analysis(key)
+            if kept is None:
+                kept, is_whole = self._look(path)
+                made |= {key: kept} if is_whole else {}
             verdicts.update(kept["verdicts"])
             for group, suspects in found.items():
                 for item in kept[group]:
                     overruled = accepted.of(item["sha256"])
                     suspects.append(Suspect(**item, accepted="" if overruled is None else overruled.say()))
+        self._catalog.put_analyses(made)
         return VerdictCounts(tuple(found["convicted"]), tuple(found["demoted"]), dict(verdicts))
 
-    def _look(self, path: str, key: str) -> dict[str, Any]:
-        """Collect the verdicts of one file; they are stored if every check was done."""
+    def _look(self, path: str) -> tuple[dict[str, Any], bool]:
+        """Return the verdicts on one file, and whether every check was done."""
         reports = self._workspace.reports(known_only=True, siblings=self._siblings)
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
@@ -150,10 +155,7 @@ class Judge:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
                     reason = "; ".join(filter(None, (report.reason, report.counterexample)))
                     rows[group].append(_suspect(chunk, report.word, reason))
-        found = {**rows, "verdicts": verdicts}
-        if not reports.unchecked:
-            self._catalog.put_analyses({key: found})
-        return found
+        return {**rows, "verdicts": verdicts}, not reports.unchecked
 
     def coverage(self) -> SpecCoverage:
         """Return how much of the trusted code has expectations."""

@@ -8,6 +8,7 @@ separate result: never a pass, and never clean.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import json
 import zlib
@@ -19,11 +20,11 @@ from typing import Any
 
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.assertions import shown_in
-from codeguard.behavior.specs.everyones import Wheels, locked_shelf
+from codeguard.behavior.specs.everyones import Wheels, locked_shelf, public_functions
 from codeguard.behavior.specs.facts import FileFacts, facts_version, file_facts, reader_of, to_values
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.library import SpecLibrary
-from codeguard.behavior.verdict.checker import BehaviorChecker
+from codeguard.behavior.verdict.checker import PLANNING_S, BehaviorChecker
 from codeguard.behavior.verdict.running import Answered, Meter, RunMemory, worlds_for
 from codeguard.index.behavior_reports import (
     FACTS,
@@ -48,7 +49,7 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.zygotes import Texts
-from codeguard.workers.deadline import CPU, WALL
+from codeguard.workers.deadline import CPU, WALL, Deadline, DeadlineError
 from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import (
     CHECKING_S,
@@ -60,6 +61,7 @@ from codeguard.workers.tasks import (
     by_values,
 )
 
+STANDARD = "standard:"
 CHECKS_A_TASK = 12
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
@@ -69,6 +71,7 @@ Asked = tuple[Subject, float]  # a function, and the seconds that it may spend i
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
+PASSING = frozenset({Verdict.ERROR, Verdict.UNSUPPORTED})  # which may be temporary
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
@@ -83,12 +86,14 @@ def material(
     given: Texts = (),
     locked: Wheels = (),
     facts: Mapping[str, Any] | None = None,
+    standard: Mapping[str, Sequence[str]] | None = None,
 ) -> Shared:
     """Return everything the checks depend on besides the checked files, the same for the same content.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the modules that the sandbox
     provides, `locked` packages of everyone's. `zygotes` is the number of checks that a worker's sandbox may run at
-    once. `facts` are what is known of the trusted files, by path (`trusted_facts`).
+    once. `facts` are what is known of the trusted files, by path (`trusted_facts`), `standard` the `public_functions`
+    of the standard library.
     """
     value = {
         **comparing,
@@ -99,6 +104,7 @@ def material(
         "given": given,
         "locked": locked,
         "facts": facts or {},
+        "standard": standard,
     }
     return Shared.of_values(value)
 
@@ -134,7 +140,7 @@ def _library(shared: Shared) -> SpecLibrary:
     tests = [file for file in files if is_test(file.path)]
     facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
     library = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
-    return replace(library, locked=[locked_shelf(value["locked"])])
+    return replace(library, locked=[locked_shelf(value["locked"])], standard=value["standard"])
 
 
 @functools.lru_cache(maxsize=1)
@@ -165,6 +171,18 @@ def trusted_facts(
     return of_trusted(executor, python, catalog, facts_key, facts_task)
 
 
+def standard_functions(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    """Return the `public_functions` of the standard library, from a catalog that has them of this interpreter."""
+    key = STANDARD + facts_version()
+    kept = catalog.analysis(key)
+    if kept is None:
+        catalog.forget_analyses(catalog.analysis_keys(STANDARD))
+        kept = {"places": public_functions()}
+        catalog.put_analyses({key: kept})
+    places: Mapping[str, Sequence[str]] = kept["places"]
+    return places
+
+
 def facts_task() -> Run:
     """Derive the facts of a trusted file."""
     return by_values(lambda file: [_facts_of(rebuilt(file))])
@@ -175,13 +193,13 @@ def _facts_of(file: SourceFile) -> Any:
     return to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None))
 
 
-def _packed(runs: Mapping[str, Any]) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(runs, sort_keys=True).encode("ascii"), 1)).decode(
-        "ascii"
-    )
+def _packed(ran: Mapping[str, Any], last: Mapping[str, Any] | None) -> str:
+    """Return what is kept of the last check of a function: its runs, and its report with what that depends on."""
+    data = json.dumps({"ran": ran, "last": last}, sort_keys=True).encode("ascii")
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
-NOTHING_RAN = _packed({})
+NOTHING_RAN = _packed({}, None)
 
 
 def _unpacked(text: str) -> Any:
@@ -190,21 +208,55 @@ def _unpacked(text: str) -> Any:
 
 def check_task(shared: Shared) -> Run:
     """Check functions, except those that wait for the trusted functions' answers."""
-    checker = _checker(shared)
+    checker, value = _checker(shared), material_of(shared)
+    around = parts_digest(json.dumps(value["specs"]), value["required_level"])
+
+    def met(subject: Subject, asked: list[Any]) -> str:
+        found = checker.met(*subject, asked)
+        return found and around + found
+
+    def again(subject: Subject, last: Any, seconds: float) -> bool:
+        """Return whether a check would end as the last one did."""
+        try:
+            with Deadline(PLANNING_S):
+                CheckReport.from_json(last["report"])
+                return bool(last["spent_s"] < seconds and "" != last["met"] == met(subject, last["asked"]))
+        except (DeadlineError, Exception):  # there is none, or it is of a worker that was not itself
+            return False
+
+    def kept(
+        subject: Subject, report: CheckReport, spent_s: float, memory: RunMemory
+    ) -> dict[str, Any] | None:
+        if not memory.lasting or report.spent or report.verdict in PASSING:
+            return None
+        with contextlib.suppress(DeadlineError), Deadline(PLANNING_S):
+            asked = checker.asked_by(*subject, memory)
+            return {
+                "report": report.to_json(),
+                "spent_s": spent_s,
+                "asked": asked,
+                "met": met(subject, asked),
+            }
+        return None
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:
         if asked["answers"] is not None:
             checker.take_answers(asked["answers"])
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
-        due = [at for at, subject in enumerate(subjects) if not checker.lacks_answers(*subject)]
+        known = [_unpacked(packed) for packed in asked["runs"]]
+        found: dict[int, tuple[Any, float, str]] = {}
+        for at, subject in enumerate(subjects):
+            last = known[at]["last"]
+            if again(subject, last, asked["seconds"][at]):
+                found[at] = last["report"], last["spent_s"], asked["runs"][at]
+        due = [at for at, one in enumerate(subjects) if at not in found and not checker.lacks_answers(*one)]
         meters = [Meter(asked["seconds"][at]) for at in due]
-        memories = [RunMemory(checker.runs_basis, _unpacked(asked["runs"][at])) for at in due]
+        memories = [RunMemory(checker.runs_basis, known[at]["ran"]) for at in due]
         checked = checker.check_many([subjects[at] for at in due], meters, memories)
-        found = {
-            at: (report.to_json(), meter.spent_s, _packed(memory.used))
-            for at, report, meter, memory in zip(due, checked, meters, memories, strict=True)
-        }
+        for at, report, meter, memory in zip(due, checked, meters, memories, strict=True):
+            last = kept(subjects[at], report, meter.spent_s, memory)
+            found[at] = report.to_json(), meter.spent_s, _packed(memory.used, last)
         yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)

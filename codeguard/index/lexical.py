@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from codeguard.models import Chunk
+
 SYMBOL_WEIGHT = 4.0  # a word of the name relative to one of the text; tuned with `fusion.MODEL_WEIGHT`
 MAX_WORD = 64  # characters of one word: longer blobs are not words
 MAX_QUERY_WORDS = 32
@@ -167,3 +169,26 @@ def _matches(db: sqlite3.Connection, word: str) -> int:
 def _quoted(word: str) -> str:
     doubled = word.replace('"', '""')
     return f'"{doubled}"'
+
+
+_WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
+
+
+def retrievable(chunk: Chunk) -> bool:
+    """Return whether a chunk may be a result: not withheld, and at least one word."""
+    return not chunk.withheld and any(char.isalnum() for char in chunk.text)
+
+
+def retrieval_text(chunk: Chunk) -> str:
+    """Return the symbol in words, then the text.
+
+    The path is left out because the attacker chooses it: renaming an untrusted file must change no distance
+    and so no penalty.
+    """
+    words = in_words(chunk.symbol)
+    return f"{words}\n{chunk.text}" if words else chunk.text
+
+
+def in_words(symbol: str) -> str:
+    """Return a symbol cut at case, underscore and anything that is no letter."""
+    return " ".join(part for part in _WORD_BORDER.split(symbol) if part)

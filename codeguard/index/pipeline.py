@@ -25,9 +25,9 @@ from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
+from codeguard.index.lexical import retrievable, retrieval_text
 from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport, Progress, Trend, WithheldLines
-from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.store.base import row_of
 from codeguard.index.swapping import discard_unfinished

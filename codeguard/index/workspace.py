@@ -247,7 +247,7 @@ class Workspace:
 
     def remember_embedding(self) -> None:
         """Record the embedding, once."""
-        from codeguard.index.embedding.choose import DEFAULT
+        from codeguard.index.embedding import DEFAULT
 
         if self.catalog.meta("embedding") is not None:
             return
@@ -456,7 +456,11 @@ class Workspace:
     def material(self, static: StaticEvidence, executor: Executor | None = None) -> Shared:
         """Return the material that the workers of an executor need for checks, by default this process's worker."""
         from codeguard.behavior.specs.everyones import locked_wheels
-        from codeguard.index.evidence_tasks import material, trusted_facts  # imports the checker
+        from codeguard.index.evidence_tasks import (  # imports the checker
+            material,
+            standard_functions,
+            trusted_facts,
+        )
         from codeguard.index.observation_tasks import compared
 
         executor = executor or default_workers()
@@ -481,6 +485,7 @@ class Workspace:
                 locked=locked,
                 zygotes=zygotes,
                 facts=trusted_facts(executor, files, self.catalog),
+                standard=standard_functions(self.catalog),
             )
             self._material = key, made
         return self._material[1]

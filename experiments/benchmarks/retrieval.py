@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import lexical
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.index.retrieval_text import retrieval_text
+from codeguard.index.lexical import retrieval_text
 from codeguard.models import Chunk, ChunkKind
 from codeguard.ranking import scoring
 from experiments.benchmarks.standard_library import dedented, function_in, shuffled_by, standard_files

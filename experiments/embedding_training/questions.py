@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from codeguard.index.retrieval_text import in_words
+from codeguard.index.lexical import in_words
 
 LONGEST = 300  # characters of a question
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from codeguard.behavior.verdict.running import Answered, RunMemory, holds
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.workspace import Workspace
-from codeguard.models import CheckReport, Verdict
+from codeguard.models import CheckReport, Sibling, Verdict, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.model import Job, JobResult, Limits, Status, Tier
 from tests.behavior.test_behavior_repaired import ROLLING, TRUSTED
@@ -157,6 +158,68 @@ def test_a_run_is_another_one_beside_another_helper(sandbox: Sandbox) -> None:
     assert found == memory_of(sandbox, edited, NAMED, {})[0]
     assert first.verdict is Verdict.PASS is not found.verdict
     assert ran
+
+
+UNLIKE = "def shout(text):\n    return text.upper() * 3\n"
+IMPORTING = '''
+from steps import STEP
+
+def far(number, by):
+    """Repeat a later number several times."""
+    return [number + STEP] * by
+'''
+
+
+def met_of(
+    sandbox: Sandbox, trusted: dict[str, str], code: str, asked: Any, beside: dict[str, str]
+) -> tuple[Any, str]:
+    """Return what the check of the last function of a code asks of trusted files, and a digest of what that meets."""
+    files = [chunk_file(path, text.encode()) for path, text in trusted.items()]
+    checker = BehaviorChecker(SpecLibrary.load(shipped=False).with_trusted(files), sandbox, seed=SEED)
+    siblings = tuple(Sibling(path, text_digest(text), text) for path, text in beside.items())
+    file = replace(chunk_file("unknown.py", code.encode()), siblings=siblings)
+    subject = ([chunk for chunk in file.chunks if checkable(chunk)][-1], file)
+    if asked is None:
+        memory = RunMemory(checker.runs_basis)
+        list(checker.check_many([subject], memories=[memory]))
+        asked = checker.asked_by(*subject, memory)
+    checker.take_answers(checker.probe_trusted())
+    return json.loads(json.dumps(asked)), checker.met(*subject, asked)
+
+
+@pytest.mark.parametrize(
+    ("code", "changed", "beside", "same"),
+    [
+        (NAMED, {}, {}, True),
+        (NAMED, {"new.py": UNLIKE}, {}, True),
+        (NAMED, {"new.py": HELPER}, {}, False),  # of its name
+        (
+            NAMED,
+            {"ours.py": HELPER.replace("STEP = 1", "STEP = 2")},
+            {},
+            False,
+        ),  # what it resembles needs that
+        (RIGHT, {"new.py": UNLIKE}, {}, True),
+        (
+            RIGHT,
+            {"new.py": ROLLING.format(compared=">").replace("rolling", "other")},
+            {},
+            False,
+        ),  # of its results
+        (EDITED, {"new.py": ROLLING.format(compared=">=")}, {}, False),  # one edit away
+        (IMPORTING, {"new.py": UNLIKE}, {}, True),
+        (IMPORTING, {"lib/steps.py": "STEP = 4\n"}, {}, False),  # what it imports is there
+        (IMPORTING, {}, {"steps.py": "STEP = 5\n"}, False),  # the same text beside another helper
+    ],
+)
+def test_a_report_depends_on_what_its_check_met_and_on_nothing_else(
+    sandbox: Sandbox, code: str, changed: dict[str, str], beside: dict[str, str], same: bool
+) -> None:
+    trusted = {"ours.py": HELPER, "twin.py": TRUSTED}
+    asked, before = met_of(sandbox, trusted, code, None, {})
+    _, after = met_of(sandbox, {**trusted, **changed}, code, asked, beside)
+    assert before
+    assert (before == after) is same
 
 
 @pytest.mark.parametrize("torn", [[], [3, "completed", "", 0.0, 0.0, ["{"]], [9, "no", "", 0.0, 0.0, []]])

@@ -21,7 +21,7 @@ from codeguard.api import CodeGuard
 from codeguard.audit.check import check_file
 from codeguard.behavior.matching.claims import function_features
 from codeguard.behavior.source.definitions import read_module
-from codeguard.behavior.specs.everyones import Everyones, standard_library
+from codeguard.behavior.specs.everyones import Everyones
 from codeguard.config import DefenseConfig, Settings
 from codeguard.errors import ConfigError
 from codeguard.models import CONVICTING, CheckReport, Verdict
@@ -88,7 +88,7 @@ def test_files_are_the_interpreters_whatever_could_be_imported_in_their_place(
     (tmp_path / "statistics.py").write_text(MEDIAN.replace("n % 2 == 1", "n % 2 == 0"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    ((twin, _),) = Everyones(standard_library()).twins_of(function_features(read_module(MEDIAN).listed[0]))
+    ((twin, _),) = Everyones(()).twins_of(function_features(read_module(MEDIAN).listed[0]))
     assert twin.text == Path(sysconfig.get_path("stdlib"), "statistics.py").read_text("utf-8")
     assert twin.name == "median"
 

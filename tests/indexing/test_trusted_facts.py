@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Executor, Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from codeguard import CodeGuard
+from codeguard.behavior.specs.everyones import public_functions
+from codeguard.behavior.specs.facts import facts_version
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import observation_tasks
 from codeguard.index.catalog import Catalog
 from codeguard.index.evidence import OF_TEXTS
-from codeguard.index.evidence_tasks import FACTS, Checks, facts_key, trusted_facts
+from codeguard.index.evidence_tasks import (
+    FACTS,
+    RUNS,
+    STANDARD,
+    Checks,
+    _packed,
+    facts_key,
+    standard_functions,
+    trusted_facts,
+)
 from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Verdict
 from codeguard.workers.processes import default_workers
 from codeguard.workers.tasks import Shared, TaskAnswer
@@ -83,6 +96,11 @@ def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) 
         guard.index([tmp_path])
         for kind in (FACTS, "sketches:"):
             assert len(guard.catalog.analysis_keys(kind)) == 2
+        assert len(guard.catalog.analysis_keys(STANDARD)) == 1
+        kept = standard_functions(guard.catalog)
+        assert kept == public_functions()
+        guard.catalog.put_analyses({STANDARD + facts_version(): {"places": {}}})
+        assert standard_functions(guard.catalog) == {}  # what is kept is not read again
 
 
 def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_kept(tmp_path: Path) -> None:
@@ -93,3 +111,29 @@ def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_ke
             guard.index([tmp_path / "theirs.py"])
             kept = [key for kind in OF_TEXTS for key in guard.catalog.analysis_keys(kind)]
             assert 2 <= len(kept) <= observation_tasks.MOST_STALE * guard.catalog.count() + 2
+
+
+def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_path: Path) -> None:
+    ours = 'def halve(number):\n    """Halve a number.\n\n    >>> halve(8)\n    4.0\n    """\n    return number / 2\n'
+    other = "def shout(text):\n    return text.upper() * 3\n"
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+
+    def indexed(name: str, text: str) -> tuple[set[str], dict[str, Any]]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        with CodeGuard.open(settings=settings, trust=[tmp_path / "ours"]) as guard:
+            found = {item.symbol for item in guard.index([tmp_path]).convicted}
+            return found, {key: guard.catalog.analysis(key) for key in guard.catalog.analysis_keys(RUNS)}
+
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/c.py").write_text(TEXT)
+    right, first = indexed("ours/a.py", ours)
+    assert first
+    assert (right, first) == indexed("ours/b.py", other)  # nothing is told anew
+    wrong, edited = indexed("ours/a.py", ours.replace("4.0", "2.0").replace("/ 2", "/ 4"))
+    assert (right, wrong) == (set(), {"halve"})
+    assert edited != first
+    for torn in ([], {"met": "", "spent_s": 0.0, "asked": [], "report": {}}, {"met": 1, "spent_s": "x"}):
+        with closing(Workspace(settings)) as workspace:
+            workspace.catalog.put_analyses({key: {"runs": _packed({}, torn)} for key in edited})
+        assert indexed("ours/b.py", other + f"# {torn}\n")[0] == wrong

@@ -342,11 +342,24 @@ class Similarity:
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
+    def standing(self) -> str:
+        """All that can be said of the pair, without numbers that change with each text of the trusted code."""
+        said = (getattr(self, name) for name in _SAID)
+        return "".join(str(int(value)) for value in said if isinstance(value, bool))
+
+    @property
     def score(self) -> float:
         """A single number for choosing between references."""
         copied = 4.0 * max(self.overlap.named, self.overlap.renamed) if self.overlap.near_copy else 0.0
         described = 2.0 * self.name + 1.5 * (self.doc or 0.0) + self.body
         return described + (3.0 if self.is_strong else 0.0) + copied
+
+
+_SAID = [
+    name
+    for name, item in vars(Similarity).items()
+    if isinstance(item, property | cached_property) and name != "standing"
+]
 
 
 def repeated_words(candidate: Features, description: str) -> int:

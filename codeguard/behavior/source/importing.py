@@ -12,13 +12,13 @@ import keyword
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module, read_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, Import, file_of, imports_in, imports_of
-from codeguard.models import SourceFile, parts_digest
+from codeguard.models import SourceFile, parts_digest, text_digest
 from codeguard.sandbox.model import Importable, ModuleText
 
 MOST_MODULES = 400
@@ -39,6 +39,7 @@ class Tree:
         self.texts = texts
         self.tables: dict[str, Importable | None] = {}
         self.digests: dict[str, str] = {}
+        self.wanted: dict[str, Set[str]] = {}  # parts of the names that the imports of a table may mean
         self._package = package
         self._imports: dict[str, list[tuple[int, list[str], list[str]]]] = {}
 
@@ -81,6 +82,16 @@ class Tree:
             if parts:
                 found.setdefault(parts[-1], []).append((parts, path))
         return found
+
+    def texts_for(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield paths and digests of the files that may be meant by these parts of names, with the packages around."""
+        for _, path in (item for name in names for item in self._by_last.get(name, ())):
+            folders = path.split("/")[:-1]
+            around = ["/".join([*folders[:length], INIT]) for length in range(len(folders) + 1)]
+            yield from (
+                path,
+                *(text_digest(self.texts[item]) if self.has(item) else "" for item in (path, *around)),
+            )
 
     def folders_and_names(self) -> Iterator[str]:
         """Yield the parts of all names that the modules may have."""
@@ -163,7 +174,13 @@ class Home:
             name = ".".join(own)
             whole = Importable(name, table.modules, is_trusted=self.trusted is None)
             known[self.path] = whole if name in table.modules else None
+            self.tree.wanted[self.path] = table.wanted.union(*(item.split(".") for item in table.modules))
         return known[self.path]
+
+    def wanted(self) -> list[str]:
+        """Return the parts of the names of all modules that the file, or what it imports, may mean."""
+        self.importable()
+        return sorted(self.tree.wanted[self.path])
 
 
 class _Table:
@@ -171,6 +188,7 @@ class _Table:
 
     def __init__(self, trusted: Tree | None, tried: Set[Import]) -> None:
         self.modules: dict[str, ModuleText] = {}
+        self.wanted: set[str] = set()
         self._trusted = trusted
         self._tried = tried
         self._pending: deque[tuple[list[str], Place]] = deque()
@@ -210,6 +228,7 @@ class _Table:
                 others = None if (level, tuple(module), tuple(names)) in self._tried else self._trusted
                 base = package[: len(package) - level + 1] if level else []
                 for wanted in _wanted(module, names):
+                    self.wanted.update(wanted)
                     self._lookups -= 1
                     found = find(wanted, level, (tree, path), others) if self._lookups > 0 else None
                     if found is not None:

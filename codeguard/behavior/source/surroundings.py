@@ -44,9 +44,10 @@ class Runnable:
     """Source of a module that contains a function, ready to be called.
 
     `target` is the expression for the callable, `node` the function's tree within `source` (with
-    the source's line numbers). `unresolved` are names that nothing in the file binds. `around` are the other
-    statements as text. `home` is its file, to be imported as it is, if the source may lack something. `borrowed` are
-    the modules that the source takes from other files there, and `file_names` what the file binds, if there are any.
+    the source's line numbers). `unresolved` are names that nothing in the file binds. `statements` are those of its
+    file that the source is of. `home` is its file, to be imported as it is, if the source may lack something.
+    `borrowed` are the modules that the source takes from other files there, and `file_names` what the file binds, if
+    there are any.
     `completed` are names that an excerpt lacks, and `added` is what `extended` added.
     """
 
@@ -56,11 +57,16 @@ class Runnable:
     node: Function
     unresolved: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
-    around: frozenset[str] = frozenset()
+    statements: tuple[ast.stmt, ...] = ()
     home: Home | None = None
     file_names: frozenset[str] = frozenset()
     completed: tuple[str, ...] = ()
     added: str = ""
+
+    @property
+    def around(self) -> frozenset[str]:
+        """Its statements as text."""
+        return frozenset(map(plain_source, self.statements))
 
     def extended(self, texts: Iterable[str]) -> Runnable:
         """Return the same with more code at the end of its module."""
@@ -107,7 +113,7 @@ class Surroundings:
             node,
             self.needed.unresolved,
             borrowed,
-            frozenset(map(plain_source, statements)),
+            tuple(statements),
             home if self.imports or self.needed.unresolved else None,
             self.file_names if borrowed else frozenset(),
             self.completed,

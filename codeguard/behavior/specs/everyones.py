@@ -82,13 +82,20 @@ class Shelf:
 
 
 class Everyones:
-    """The functions of several shelves; too common names are left out."""
+    """The functions of locked packages and of the standard library; too common names are left out.
 
-    def __init__(self, shelves: Iterable[Shelf]) -> None:
+    `standard` are the library's `public_functions`, where they are known already.
+    """
+
+    def __init__(self, locked: Iterable[Shelf], standard: Mapping[str, Sequence[str]] | None = None) -> None:
         found: dict[str, list[tuple[Shelf, str]]] = {}
-        for shelf in shelves:
+        for shelf in locked:
             for name, path in shelf.names():
                 found.setdefault(name, []).append((shelf, path))
+        shelves = _standard_library()
+        for name, paths in (standard or public_functions()).items():
+            named = ((shelves[_top(path)], path) for path in paths if _top(path) in shelves)
+            found.setdefault(name, []).extend(named)
         self._places = {name: places for name, places in found.items() if len(places) <= MOST_NAMESAKES}
 
     def twins_of(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
@@ -109,11 +116,25 @@ def _claims(pair: Similarity) -> bool:
 
 
 @lru_cache(maxsize=1)
-def standard_library() -> Sequence[Shelf]:
+def _standard_library() -> Mapping[str, Shelf]:
     """Return the modules of the interpreter's library."""
     name = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     tops = sorted(sys.stdlib_module_names - _LEFT_OUT)
-    return [Shelf(dict.fromkeys((top, f"{top}.py"), name), partial(_standard, top)) for top in tops]
+    return {top: Shelf(dict.fromkeys((top, f"{top}.py"), name), partial(_standard, top)) for top in tops}
+
+
+def _top(path: str) -> str:
+    return path.partition("/")[0].removesuffix(".py")
+
+
+@lru_cache(maxsize=1)
+def public_functions() -> Mapping[str, Sequence[str]]:
+    """Return the files of the standard library's public modules with a function of a name, by name."""
+    found: dict[str, list[str]] = {}
+    for shelf in _standard_library().values():
+        for name, path in shelf.names():
+            found.setdefault(name, []).append(path)
+    return found
 
 
 def _standard(top: str) -> dict[str, str]:

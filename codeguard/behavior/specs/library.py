@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +12,17 @@ from typing import Any
 
 from codeguard.analysis.python.counterparts import name_words
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity
-from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
+from codeguard.behavior.matching.fingerprints import FingerprintIndex, Kinds, is_short, worth_probing
 from codeguard.behavior.source.import_paths import KNOWN_PACKAGES
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.specs.assertions import shown_in
-from codeguard.behavior.specs.everyones import Everyones, Shelf, standard_library
+from codeguard.behavior.specs.everyones import Everyones, Shelf
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
-from codeguard.models import SourceFile, SpecCoverage
+from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
 MOST_NAMESAKES = 3
 
@@ -35,6 +35,7 @@ class SpecLibrary:
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
     locked: Sequence[Shelf] = field(default=(), repr=False)
+    standard: Mapping[str, Sequence[str]] | None = field(default=None, repr=False)  # its names, where known
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -145,6 +146,40 @@ class SpecLibrary:
     ) -> list[tuple[Reference, Similarity]]:
         return [(self.references[place], found) for place, found in self._index.matches(wanted, match)]
 
+    def met_by(
+        self,
+        wanted: Features,
+        names: Iterable[str],
+        answers: Mapping[Kinds, Sequence[str | None]] | None,
+        *,
+        varied: bool,
+    ) -> Iterator[str]:
+        """Yield all of the trusted code that a function's report depends on, as digests.
+
+        `names` are the parts of names of modules that its file may import, `answers` its own to the probes, if asked.
+        Where it was `varied`, it may be one edit away from any function.
+        """
+        found = self._matches(wanted, lambda pair: pair.claimed or pair.is_namesake or pair.lookalike)
+        if answers is not None:
+            index = self.fingerprints
+            alike = [self.references[place] for place in index.matches(answers)]
+            found += [(item, self.similarity(wanted, item)) for item in alike]
+            yield index.view(-1, wanted)
+        if varied:
+            yield self._all_bases[is_short(wanted)]
+        for reference, pair in found:
+            yield from (reference.basis, pair.standing)
+        yield str(bool(self.references))
+        yield from self.modules.tree.texts_for(names)
+
+    @cached_property
+    def _all_bases(self) -> tuple[str, str]:
+        """The digests of the trusted functions that are probed, and of those that have a short text."""
+        probed = (self.references[place] for place in self.fingerprints.places)
+        every = (probed, self.short_texts.values())
+        first, second = (parts_digest(*(item.basis for item in some)) for some in every)
+        return first, second
+
     def build_indexes(self) -> SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""
         _ = self._by_name, self._index, self.fingerprints
@@ -153,7 +188,7 @@ class SpecLibrary:
     @cached_property
     def everyones(self) -> Everyones:
         """What is compared with where nothing of the team's own is: locked packages, and the standard library."""
-        return Everyones([*self.locked, *standard_library()])
+        return Everyones(self.locked, self.standard)
 
     @cached_property
     def short_texts(self) -> Mapping[tuple[str, ...], Reference]:

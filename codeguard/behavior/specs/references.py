@@ -33,7 +33,7 @@ from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, positional
 from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, file_facts
 from codeguard.errors import SpecError
-from codeguard.models import SourceFile, parts_digest
+from codeguard.models import SourceFile, parts_digest, text_digest
 
 MAX_AROUND = 200_000  # characters of trusted code that an example may include
 NO_EXAMPLES: Mapping[str, Sequence[Any]] = {}
@@ -130,6 +130,18 @@ class Reference:
     def examples(self) -> tuple[Example, ...]:
         """The examples, each with the code that it needs from its module."""
         return tuple(with_needed_code(item, self.name, self.module) for item in self.written)
+
+    @cached_property
+    def basis(self) -> str:
+        """A digest of what all that can be said of it depends on; it takes none of its source together."""
+        home = self.home
+        return parts_digest(
+            self.origin,
+            self.qualified_name,
+            text_digest(self.text),
+            home.digest() if home is not None else "",
+            *(example.fingerprint() for example in self.shown),
+        )
 
     @cached_property
     def digest(self) -> str:

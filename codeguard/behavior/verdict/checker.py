@@ -13,14 +13,14 @@ from typing import Any, Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
+from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Features, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.rivals import answers_to_keep
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
-from codeguard.behavior.specs.facts import facts_version
+from codeguard.behavior.specs.facts import facts_version, reader_of, to_values
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.adequacy import Strength
@@ -53,7 +53,7 @@ from codeguard.behavior.verdict.unannounced import has_unsaid_effect, judged_by_
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
-from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest, text_digest
+from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
 from codeguard.sandbox import Sandbox
 from codeguard.sandbox.model import JobResult, Level, Tier
 from codeguard.sandbox.zygotes import Texts
@@ -165,7 +165,7 @@ class BehaviorChecker:
             if self._probes and any(map(self._lacks_answers, prepared)):
                 self.take_answers(self.probe_trusted())
             checks = [
-                memory.recalled(self._checked_safely(plan, meter))
+                memory.recalled(self._checked_safely(plan, meter, memory))
                 for plan, meter, memory in zip(prepared, limits, known, strict=True)
             ]
             yield from drive(self._sandbox, checks)
@@ -309,11 +309,13 @@ class BehaviorChecker:
             able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), Contract(), able, problem=_internal(error))
 
-    def _checked_safely(self, plan: Plan | CheckReport, meter: Meter) -> Steps[CheckReport]:
+    def _checked_safely(
+        self, plan: Plan | CheckReport, meter: Meter, memory: RunMemory
+    ) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
         try:
-            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan)))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan, memory)))
         except SandboxError:
             raise
         except BudgetSpentError:
@@ -327,7 +329,7 @@ class BehaviorChecker:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
-    def _compared(self, plan: Plan) -> Steps[CheckReport]:
+    def _compared(self, plan: Plan, memory: RunMemory) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
         session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, self._strengths)
@@ -339,7 +341,7 @@ class BehaviorChecker:
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
         # What the team's own code says comes before what is everyone's.
-        references = references or (yield from self._matched_by_results(session))
+        references = references or (yield from self._matched_by_results(session, memory))
         references = references or self._everyones(candidate)
         for reference, similarity in references:
             same = identical(session, reference)
@@ -354,7 +356,7 @@ class BehaviorChecker:
             if report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted):
                 report = report if report is not None and report.different and _is_open(found) else found
         if _is_open(report):
-            report = (yield from self._one_edit_away(session, plan)) or report
+            report = (yield from self._one_edit_away(session, plan, memory)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs([item for item in specs if item.shipped], session)
             # A refuted claim is kept, unless the shipped spec gives a result; a few cases outweigh no wrong call.
@@ -372,11 +374,13 @@ class BehaviorChecker:
         report = replace(judged_by_effects(session, report), answers=session.answers)
         return replace(report, effects=report.effects or candidate.effects)
 
-    def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
+    def _one_edit_away(
+        self, session: CandidateSession, plan: Plan, memory: RunMemory
+    ) -> Steps[CheckReport | None]:
         """Report a candidate that is a trusted function but for a single edit."""
         features = session.candidate.features
         undescribed = len(features.doc) < LEAST_DOC_WORDS and not features.owner
-        claims_nothing = undescribed and self._wants_probes(plan)
+        memory.varied = claims_nothing = undescribed and self._wants_probes(plan)
         found = yield from one_edit_away(session, self._library, self._profile_of, claims_nothing)
         if found is None:
             return None
@@ -391,15 +395,41 @@ class BehaviorChecker:
             self._profiles[reference.digest] = yield from self._observed(reference)
         return self._profiles[reference.digest]
 
-    def _matched_by_results(self, session: CandidateSession) -> Steps[list[tuple[Reference, Similarity]]]:
+    def _matched_by_results(
+        self, session: CandidateSession, memory: RunMemory
+    ) -> Steps[list[tuple[Reference, Similarity]]]:
         """Return the trusted functions whose results on probes the candidate shares."""
         index, features = self._library.fingerprints, session.candidate.features
         if not worth_probing(features):
             return []
-        answers = yield from fingerprint(session.run_probes, index, index.trials(features))
+        memory.answers = answers = yield from fingerprint(session.run_probes, index, index.trials(features))
         session.answers = answers_to_keep(features, answers, index)
         found = [self._library.references[place] for place in index.matches(answers)]
         return [(item, self._library.similarity(features, item)) for item in found if item.usable is not None]
+
+    def asked_by(self, chunk: Chunk, file: SourceFile, memory: RunMemory) -> list[Any]:
+        """Return what a check has asked the trusted code, as plain values: empty for what no check can call."""
+        candidate = read_candidate(chunk, file, self._library.modules)
+        if isinstance(candidate, str) or candidate.place is None:
+            return []
+        probed = None if memory.answers is None else fingerprint_rows("", memory.answers)
+        return [to_values(candidate.features), candidate.place.wanted(), probed, memory.varied]
+
+    def met(self, chunk: Chunk, file: SourceFile, asked: Sequence[Any]) -> str:
+        """Return a digest of all that the report of a function depends on which asked this, "" if that is unknown.
+
+        Where it is that of an earlier check, so is the report.
+        """
+        beside = [part for item in file.siblings for part in (item.path, item.sha256, str(item.trusted))]
+        own = (file.path, file.sha256, chunk.sha256, chunk.symbol, repr(chunk.span), *beside)
+        found: list[str] = []
+        if asked:
+            wanted, names, rows, varied = asked
+            answers = fingerprint_from(rows, self._library.fingerprints)
+            if rows is not None and (answers is None or not self._fingerprints_made):
+                return ""
+            found += self._library.met_by(reader_of(Features)(wanted), names, answers, varied=varied)
+        return parts_digest(self.runs_basis, *own, str(len(beside)), *found)
 
     def lacks_answers(self, chunk: Chunk, file: SourceFile) -> bool:
         """Return whether a function is to be matched by its results, and what the trusted ones answer is not known."""
@@ -448,14 +478,7 @@ class BehaviorChecker:
         It tells without the function's source, which takes longer to put together than most take to run.
         """
         reference, index = self._library.references[place], self._library.fingerprints
-        return parts_digest(
-            self.runs_basis,
-            reference.home.digest() if reference.home is not None else "",
-            text_digest(reference.text),
-            reference.origin,
-            reference.qualified_name,
-            index.view(place, reference.features),
-        )
+        return parts_digest(self.runs_basis, reference.basis, index.view(place, reference.features))
 
     def _fingerprint_of(self, place: int, by_source: Mapping[str, list[Answers]]) -> Steps[list[Answers]]:
         index, reference = self._library.fingerprints, self._library.references[place]

@@ -179,13 +179,16 @@ class RunMemory:
 
     `basis` is the digest of what all runs depend on. `known` are results of earlier times in the form in which they are
     kept, `used` those among them that were needed since, and the new ones. It is not `lasting` once a busy machine or
-    an interruption may have ended a run.
+    an interruption may have ended a run. `answers` are those to the probes, once the check
+    needed them, and `varied` means that it needed those of its variants as well.
     """
 
     basis: str = ""
     known: Mapping[str, Any] = field(default_factory=dict)
     used: dict[str, Any] = field(default_factory=dict)
     lasting: bool = True
+    answers: Fingerprint | None = None
+    varied: bool = False
 
     def recalled(self, steps: Steps[T]) -> Steps[T]:
         """Run steps, except for jobs of which the result is known."""
@@ -573,10 +576,8 @@ def _needed_code(example: Example, runnable: Runnable) -> list[str]:
 
     Classes of the function's own file take precedence, because it expects objects of those.
     """
-    own = _classes(runnable.source)
-    texts = [
-        text for text in example.around if text not in runnable.around or text.startswith("from __future__")
-    ]
+    own, around = _classes(runnable.source), runnable.around if example.around else ()
+    texts = [text for text in example.around if text not in around or text.startswith("from __future__")]
     texts = [text for text in texts if not any(_is_same_class(item, own) for item in _classes(text).values())]
     return [text for text in texts if not runnable.file_names or not _bound_by(text) <= runnable.file_names]
 

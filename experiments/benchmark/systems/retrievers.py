@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import chromadb
 
-from codeguard.index.retrieval_text import retrieval_text
+from codeguard.index.lexical import retrieval_text
 from experiments.benchmark.corpora import chunks_of
 from experiments.benchmark.systems.base import (
     Answer,
