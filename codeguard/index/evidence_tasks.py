@@ -209,7 +209,7 @@ def _unpacked(text: str) -> Any:
 def check_task(shared: Shared) -> Run:
     """Check functions, except those that wait for the trusted functions' answers."""
     checker, value = _checker(shared), material_of(shared)
-    around = parts_digest(json.dumps(value["specs"]), value["required_level"])
+    around = parts_digest(json.dumps([value["specs"], value["locked"]]), value["required_level"])
 
     def met(subject: Subject, asked: list[Any]) -> str:
         found = checker.met(*subject, asked)
