@@ -13,9 +13,8 @@ from codeguard.errors import ConfigError, NoIndexError
 from codeguard.index.catalog import Catalog
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.reranking import Ranking
+from codeguard.ranking.reranking import Ranking, merged
 from codeguard.ranking.search import Searcher
-from codeguard.ranking.several import merged
 
 # Indexing and auditing code is imported on first use, because a query needs neither.
 if TYPE_CHECKING:

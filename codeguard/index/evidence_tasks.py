@@ -231,12 +231,8 @@ def check_task(shared: Shared) -> Run:
             return None
         with contextlib.suppress(DeadlineError), Deadline(PLANNING_S):
             asked = checker.asked_by(*subject, memory)
-            return {
-                "report": report.to_json(),
-                "spent_s": spent_s,
-                "asked": asked,
-                "met": met(subject, asked),
-            }
+            said = met(subject, asked)
+            return {"report": report.to_json(), "spent_s": spent_s, "asked": asked, "met": said}
         return None
 
     def reports(asked: dict[str, Any]) -> Iterator[object]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID
-from codeguard.corpus.discovery import FoundFile
-from codeguard.corpus.installed import left_out
+from codeguard.corpus.discovery import FoundFile, left_out
 from codeguard.errors import ConfigError, ManifestError
 from codeguard.index.catalog import SIGNED_TREES, TRUSTED_PATHS
 from codeguard.index.on_disk import place_of_name

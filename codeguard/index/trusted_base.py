@@ -9,8 +9,7 @@ from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
-from codeguard.corpus.discovery import discover, read_file
-from codeguard.corpus.installed import left_out
+from codeguard.corpus.discovery import discover, left_out, read_file
 from codeguard.corpus.secrets import without_secrets
 from codeguard.models import SourceFile
 from codeguard.trust.installation import is_own_state

@@ -74,9 +74,8 @@ def second_opinion(
 ) -> tuple[dict[Chunk, Evidence], str]:
     """Return what `SecondOpinion.of` gives for an index; nothing where no model is configured or nothing may run."""
     settings = workspace.settings.opinion
-    if not settings.endpoint or not config.enabled("behavior"):
-        return {}, ""
-    if below_level(workspace.level, config.required_level):
+    is_off = not settings.endpoint or not config.enabled("behavior")
+    if is_off or below_level(workspace.level, config.required_level):
         return {}, ""
     key, level = os.environ.get("CODEGUARD_LLM_KEY", ""), Level[config.required_level]
     asked = SecondOpinion(settings, key, workspace.catalog, level, workspace.seed)

@@ -36,6 +36,7 @@ LARGEST_WHEEL = 64_000_000  # bytes
 MOST_CHARACTERS = 64_000_000  # of all wheels
 Wheels = Sequence[tuple[str, Mapping[str, str]]]
 """Name and version of each, and the texts of its files of Python by path."""
+_UNREADABLE = (CorpusError, OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error)
 _LEFT_OUT = frozenset({"idlelib", "lib2to3", "test", "tkinter", "turtledemo"})
 _DEFINITION = re.compile(r"^def ([^\W_]\w*)\(", re.MULTILINE)
 _NEXT = re.compile(r"\n(?=[^\s)#])")
@@ -139,8 +140,7 @@ def public_functions() -> Mapping[str, Sequence[str]]:
 
 def _standard(top: str) -> dict[str, str]:
     root = Path(sysconfig.get_path("stdlib"))
-    own = root / f"{top}.py"
-    files = [own] if own.is_file() else sorted((root / top).rglob("*.py"))
+    files = [own] if (own := root / f"{top}.py").is_file() else sorted((root / top).rglob("*.py"))
     return {file.relative_to(root).as_posix(): file.read_text("utf-8", "replace") for file in files}
 
 
@@ -189,17 +189,9 @@ def locked_wheels(paths: Iterable[str], trusted: Iterable[SourceFile]) -> tuple[
                 if left < 0:
                     raise CorpusError(f"more than {MOST_CHARACTERS} characters in all of them")
                 texts = {item.filename: archive.read(item).decode("utf-8", "replace") for item in members}
-        except (
-            CorpusError,
-            OSError,
-            ValueError,
-            RuntimeError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
-            expected = "wheels as pip downloads them"
-            raise ConfigError("wheels of [defense]", got=f"{path} ({error})", expected=expected) from error
+        except _UNREADABLE as error:
+            got = f"{path} ({error})"
+            raise ConfigError("wheels of [defense]", got=got, expected="as pip downloads them") from error
         found.append((" ".join(path.name.split("-")[:2]), texts))
     return found, others
 

@@ -409,7 +409,9 @@ class BehaviorChecker:
 
     def asked_by(self, chunk: Chunk, file: SourceFile, memory: RunMemory) -> list[Any]:
         """Return what a check has asked the trusted code, as plain values: empty for what no check can call."""
-        candidate = read_candidate(chunk, file, self._library.modules)
+        plan = self._prepare(chunk, file)  # which is there from the check
+        candidate: CandidateFunction | str = plan[0] if isinstance(plan, tuple) else ""
+        candidate = candidate or read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str) or candidate.place is None:
             return []
         probed = None if memory.answers is None else fingerprint_rows("", memory.answers)
