@@ -24,13 +24,14 @@ LEFT_OUT = """
 import sys
 sys.modules |= dict.fromkeys(["kubernetes", "onnxruntime"])
 from codeguard import CodeGuard
-from codeguard.index.store.folder import FolderVectors
+from codeguard.index.store import folder
 
+folder.MOST_EXACT = -1  # as if there were many
 with CodeGuard.open(store=sys.argv[1], trust=[sys.argv[2]]) as guard:
     guard.index([sys.argv[2]])
     assert guard.query("reverse a string").results
     vectors = guard.workspace.vectors
-    assert isinstance(vectors, FolderVectors) and vectors._client is not None
+    assert isinstance(vectors, folder.FolderVectors) and vectors._client is not None
 """
 
 

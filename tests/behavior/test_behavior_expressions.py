@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.inputs.expressions import written_guesses
 from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import read_module
