@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.specs.library import SpecLibrary
-from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.behavior.inputs.expressions import written_guesses
 from codeguard.behavior.inputs.options import plain_base
 from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.models import Verdict
