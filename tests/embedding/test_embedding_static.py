@@ -86,7 +86,7 @@ def test_a_question_finds_an_answer_that_has_none_of_its_words(
 
 def test_a_docstring_finds_its_function_more_often_than_by_words(static: StaticEmbedding) -> None:
     """None of the standard library's functions was trained on."""
-    functions = pairs(400)
+    functions = pairs(150)
     found = {}
     for embedding in (static, open_embedding("lexical")):
         near = (

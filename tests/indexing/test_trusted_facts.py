@@ -91,7 +91,7 @@ def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) 
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical", jobs=1)
     with CodeGuard.open(settings=settings, trust=[tmp_path / "ours"]) as guard:
         guard.index([tmp_path])
         for kind in (FACTS, "sketches:"):
@@ -104,7 +104,7 @@ def test_an_index_keeps_facts_and_sketches_of_each_trusted_file(tmp_path: Path) 
 
 
 def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_kept(tmp_path: Path) -> None:
-    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical", jobs=1)
     with CodeGuard.open(settings=settings) as guard:
         for edit in range(8):
             (tmp_path / "theirs.py").write_text(f"{TEXT}\n\nEDIT = {edit}\n")
@@ -116,7 +116,7 @@ def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_ke
 def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_path: Path) -> None:
     ours = 'def halve(number):\n    """Halve a number.\n\n    >>> halve(8)\n    4.0\n    """\n    return number / 2\n'
     other = "def shout(text):\n    return text.upper() * 3\n"
-    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical")
+    settings = Settings(store=str(tmp_path / "state"), root=str(tmp_path), embedding="lexical", jobs=1)
 
     def indexed(name: str, text: str) -> tuple[set[str], dict[str, Any]]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
