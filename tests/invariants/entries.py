@@ -147,7 +147,7 @@ ENTRIES = [
     *_each("CodeGuard.index", group="Python", leaves_out=dict.fromkeys(PROMISES, "is `codeguard index`")),
     *_each("CodeGuard.open", "CodeGuard.settings", "CodeGuard.catalog", "CodeGuard.workspace", "CodeGuard.close",
            "CodeGuard.folder", "DefenseManager.reconsidered",
-           "BehaviorChecker.lacks_answers", "BehaviorChecker.probe_trusted", "BehaviorChecker.take_answers",
+           "BehaviorChecker.asked_by", "BehaviorChecker.lacks_answers", "BehaviorChecker.met", "BehaviorChecker.probe_trusted", "BehaviorChecker.take_answers",
            "DefenseManager.known_only", "DefenseManager.lists",
            "DefenseManager.level", "DefenseManager.close",
            "DefenseEvaluator.evaluate", "DefenseEvaluator.is_poisoned", "DefenseEvaluator.reduction",
