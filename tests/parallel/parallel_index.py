@@ -90,7 +90,7 @@ def dump(corpus: Path, state: Path) -> list[str]:
         meta = db.execute(f"SELECT key, value FROM meta WHERE key NOT IN ({OWN}) ORDER BY key")
         cached = db.execute(
             "SELECT key, value FROM analyses WHERE key NOT IN ('last run', 'unsigned')"
-            " AND key NOT LIKE 'runs:%' ORDER BY key"  # they hold how long each took
+            " AND key NOT LIKE 'runs%' ORDER BY key"  # they hold how long each took
         )
         rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
     workspace = Workspace(settings_of(corpus, state))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from codeguard.analysis.python.sketches import description_of, words_of_code
 from codeguard.analysis.rules.base import Rule, rules_of
-from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.models import Confidence, Evidence, Trust
 from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
@@ -67,6 +66,8 @@ class UnrelatedSignal:
 
 
 def _ignores_a_parameter(text: str) -> bool:
+    from codeguard.behavior.source.definitions import parse_or_none  # a list of the rules needs none of it
+
     tree = parse_or_none(textwrap.dedent(text))
     function = tree.body[0] if tree is not None and tree.body else None
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
