@@ -178,7 +178,7 @@ def test_nor_the_rule_at_that_place(where: str) -> None:
     assert ("insecure.code-injection", 5) in places(found)
 
 
-BRANCHES = "".join(f"    if a == {n}:\n        b{n % 90} = c{n % 90}\n" for n in range(6_000))
+BRANCHES = "".join(f"    if a == {n}:\n        b{n % 90} = c{n % 90}\n" for n in range(2_000)) + "    os.system(b1)\n"
 VICTIM = "\n\ndef victim():\n    {}os.system(request.args['c'])\n"
 
 
@@ -188,10 +188,11 @@ VICTIM = "\n\ndef victim():\n    {}os.system(request.args['c'])\n"
         "def big(a):\n" + BRANCHES + VICTIM.format(""),
         VICTIM.format("") + "\n\ndef big(a):\n" + BRANCHES,
         "if x:\n" + BRANCHES + VICTIM.format(""),
-        "def big(a):\n" + BRANCHES[:100_000] + VICTIM.format("big(1)\n    "),
+        "def big(a):\n" + BRANCHES + VICTIM.format("big(1)\n    "),
     ],
     ids=["before it", "behind it", "outside of functions", "in what it calls"],
 )
-def test_padding_elsewhere_does_not_end_the_search(text: str) -> None:
+def test_padding_elsewhere_does_not_end_the_search(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeguard.flow.evaluation.STEPS_PER_FILE", 100_000)  # a third, as is the padding
     found = seen("import os\nfrom flask import request\n" + text)
     assert "insecure.command-injection" in {item.rule for item in found}
