@@ -281,7 +281,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     claims: str = ""
     refuted: bool = False
-    spent: bool = False  # ended because its share of the budget was spent: not fully checked, and not cleared
+    spent: bool = False  # not fully checked, for its size or its share of the budget, and so not cleared
     replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
     alone: bool = False  # nothing that its file imports from untrusted files was looked at

@@ -43,7 +43,7 @@ class BudgetReport:
         if not count:
             return ""
         named = "1 file is" if count == 1 else f"{count} files are"
-        return f"{named} not fully checked: the share of the budget is spent ({self}; see --budget)"
+        return f"{named} not fully checked: too large, or the share of the budget is spent ({self}; see --budget)"
 
 
 @dataclass

@@ -10,9 +10,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from audit_helpers import git, look, write
+from audit_helpers import GOOD, WRONG, git, look, rules, write
 
 from codeguard.audit.findings import AuditReport
+from codeguard.behavior.budget import MOST_DEFINITIONS
 from codeguard.models import Confidence, Severity
 
 PADDING = b"# padding\n" * 250_000
@@ -185,3 +186,18 @@ def test_staged_files_follow_the_same_rule(repository: Path) -> None:
         ("evil.py", "discovery.link"),
         ("tool", NOT_READ),
     ]
+
+
+@pytest.mark.parametrize(
+    "padded",
+    [
+        "".join(f"def f{n}(a):\n    return a\n" for n in range(MOST_DEFINITIONS + 1)) + WRONG,
+        f"PAD = {'lorem ' * 40_000!r}\n" + WRONG.replace("a - b", "a - b + len(PAD[:0])"),
+    ],
+    ids=["among many functions", "beside what it needs"],
+)
+def test_padding_clears_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, padded: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"ours/add.py": GOOD, "theirs/add.py": padded})
+    report = look("theirs", only=("audit", "behavior"), behavior=True, trust=(Path("ours"),))
+    assert rules(report.findings) == ["audit.budget-spent"]

@@ -1,4 +1,4 @@
-"""A file of more functions than the checker reads costs no worker anything."""
+"""What is too large for the checker costs no worker anything, and is not cleared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_only_files_that_the_checker_reads_are_sent(monkeypatch: pytest.MonkeyPa
     assert asked == ["g"]
     found = [reports(chunk, file) for chunk, file in subjects]
     assert [report.verdict for report in found] == [Verdict.NO_SIGNAL] * 4 + [Verdict.PASS]
-    assert found[0].reason == budget.CROWDED
+    assert (found[0].reason, found[0].spent) == (budget.CROWDED, True)
     alone = BehaviorReports(lambda: elsewhere, "epoch")
     assert alone.prepare(subjects[:4]) == 4
     assert alone(*subjects[0]).reason == budget.CROWDED

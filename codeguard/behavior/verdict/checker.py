@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-from codeguard.behavior.budget import SPENT, Budget
+from codeguard.behavior.budget import CROWDED, SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Features, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
@@ -210,7 +210,7 @@ class BehaviorChecker:
             return self._untested(reason, Verdict.UNSUPPORTED)
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
-            return self._untested(candidate, alone=True)
+            return self._untested(candidate, alone=True, spent=candidate in (CROWDED, TOO_LARGE))
         if does_nothing(candidate.definition.node):
             empty = self._stub_report(candidate)
             if empty is not None:
@@ -246,7 +246,7 @@ class BehaviorChecker:
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
         if candidate.usable is None:
-            return self._untested(TOO_LARGE)
+            return self._untested(TOO_LARGE, spent=True)
         return _with_missing_names(candidate, references or twins), references
 
     def _everyones(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
