@@ -6,6 +6,7 @@ They are read from git's objects, never from the working tree.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -42,6 +43,8 @@ from codeguard.trust.verified import in_scope
 from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)
+ATTRIBUTES, ENCODED = ".gitattributes", b"working-tree-encoding"
+WORD = re.compile(r"[^\W\d]\w*")
 
 
 class ChangeSet:
@@ -194,6 +197,9 @@ class ChangeSet:
 
     def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
         unmerged = {item.after.name for item in changes if item.unmerged and item.after}
+        files = {
+            item.after.name for item in changes if item.after and item.before and item.before.mode != LINK
+        }
         sources: list[Source] = []
         skipped: list[Skipped] = []
         taken = [entry for entry in entries if entry.name not in unmerged and entry.mode != SUBMODULE]
@@ -204,6 +210,8 @@ class ChangeSet:
                 reason = EXCLUDED
             elif not reason and entry.name in unmerged:
                 reason = "not merged"
+            elif entry.mode == LINK and entry.name in files:
+                reason = "link that gives a file of this name another text"
             elif not reason:
                 reason = self._problem(entry, sizes.get(entry.name, 0))
             if reason:
@@ -216,6 +224,10 @@ class ChangeSet:
     def _problem(self, entry: Entry, size: int) -> str:
         if entry.mode == SUBMODULE:
             return "submodule: another repository"
+        if entry.name.endswith(ATTRIBUTES) and ENCODED in self._objects.read(entry, LARGEST_FILE):
+            return (
+                f"declares the encoding of files by {ENCODED.decode()}: what is checked out is another text"
+            )
         head = self._objects.read(entry, HEAD_BYTES)
         if entry.mode == LINK:
             return _link_problem(entry, head)
@@ -294,6 +306,31 @@ class OwnFile:
             and chunk.symbol in old
             and all(chunk.sha256 != other.sha256 for other in old[chunk.symbol])
         ]
+
+
+def last_name(chunk: Chunk) -> str:
+    """Return the name of a function without those of its classes."""
+    return chunk.symbol.rpartition(".")[2]
+
+
+def touched_names(now: SourceFile | None, then: SourceFile | None, *, around: bool = False) -> set[str]:
+    """Return the names of the functions that a change adds or changes, and of those of the file that use them.
+
+    With `around` also of those that use a word of changed text outside of functions, or of a function that is gone.
+    """
+    sides = [
+        {chunk.sha256: chunk for chunk in file.chunks} if file is not None else {} for file in (then, now)
+    ]
+    changed = [sides[1][key] for key in sides[1].keys() - sides[0].keys()]
+    changed += [sides[0][key] for key in sides[0].keys() - sides[1].keys()] if around else []
+    names = {last_name(chunk) for chunk in changed if chunk.symbol}
+    if around:
+        names.update(*(WORD.findall(chunk.text) for chunk in changed if not chunk.symbol))
+    chunks = [chunk for chunk in now.chunks if chunk.symbol] if now is not None else []
+    users = [(last_name(chunk), set(WORD.findall(chunk.text))) for chunk in chunks]
+    while more := {name for name, words in users if name not in names and words & names}:
+        names |= more
+    return names
 
 
 def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:

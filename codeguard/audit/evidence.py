@@ -142,15 +142,15 @@ def behavior_findings(
     settings: Settings,
     executor: Executor,
     others: SiblingFiles,
-    unchanged: Collection[str],
+    unchanged: Collection[tuple[str, str]],
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
-    What they import is taken from `files` and else from `others`. Functions whose digests are `unchanged` are left out.
-    `index` is the workspace of the index that `base` comes from, None where
-    there is none. A checker that cannot start causes a warning and never a pass.
+    What they import is taken from `files` and else from `others`. Functions whose paths and digests are `unchanged`
+    are left out. `index` is the workspace of the index that `base` comes from, None where there is none. A checker
+    that cannot start causes a warning and never a pass.
     """
     from codeguard.index.behavior_reports import checkable
     from codeguard.index.siblings import ListedFiles, Siblings
@@ -162,7 +162,7 @@ def behavior_findings(
         for file in present
         if not base.covers(file.path, file.sha256)
         for chunk in file.chunks
-        if checkable(chunk) and chunk.sha256 not in unchanged
+        if checkable(chunk) and (file.path, chunk.sha256) not in unchanged
         if (trust := trust_in_file(base.manifest, chunk, file)) is not Trust.TRUSTED
     ]
     if not subjects:

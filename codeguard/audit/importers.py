@@ -14,18 +14,16 @@ from functools import partial
 from itertools import accumulate, islice
 from pathlib import PurePosixPath
 
-from codeguard.audit.changes import ChangeSet
+from codeguard.audit.changes import WORD, ChangeSet, touched_names
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, Side, Source
 from codeguard.behavior.source.import_paths import INIT, file_of
 from codeguard.errors import CorpusError
-from codeguard.models import SourceFile
 
 FLOWS = ("insecure", "capabilities")  # the signals that follow a value through functions
 NAMED = 1_000  # files that hold the name of a changed module
 MOST = 50  # pairs of a module and an importer
 LARGEST = 1_000_000  # characters of all of them
-_WORD = re.compile(r"[^\W\d]\w*")
 # Every repetition is bounded, so that no text takes more than linear time.
 _IMPORT = re.compile(
     r"^(?P<indent>[ \t]{0,80})(?:from[ \t]{1,9}(?P<dots>\.{0,9})(?P<of>[\w.]{0,200})[ \t]{1,9}import[ \t]{0,9}"
@@ -69,7 +67,7 @@ def in_importers(
         inspect: examines the files of a side with the named signals.
     """
     there = {item.name: item.file for item in before}
-    touched = {item.name: _touched(item.file, there.get(change.came_from(item.name))) for item in after}
+    touched = {item.name: touched_names(item.file, there.get(change.came_from(item.name))) for item in after}
     try:
         named = [
             (now, then, name)
@@ -88,17 +86,6 @@ def in_importers(
     return found[0], found[1], [f"of what imports the changed files only {len(taken)} are read beside them"]
 
 
-def _touched(now: SourceFile | None, then: SourceFile | None) -> set[str]:
-    """Return the names of the functions that a change adds or changes, and of those of the file that use them."""
-    known = {chunk.sha256 for chunk in then.chunks} if then is not None else set()
-    chunks = [chunk for chunk in now.chunks if chunk.symbol] if now is not None else []
-    names = {chunk.symbol.rpartition(".")[2] for chunk in chunks if chunk.sha256 not in known}
-    users = [(chunk.symbol.rpartition(".")[2], set(_WORD.findall(chunk.text))) for chunk in chunks]
-    while more := {name for name, words in users if name not in names and words & names}:
-        names |= more
-    return names
-
-
 def _found(pairs: Sequence[Pair], inspect: Inspect) -> Iterator[Finding]:
     sources = [
         Source(pair.importer, len(pair.text), partial(pair.text.encode, "utf-8", "surrogatepass"))
@@ -114,7 +101,7 @@ def _pairs(
     """Yield each importer behind a changed module, after the change and before it."""
     for now, then, importer in named:
         text = change.text(change.tree_before, importer)
-        if touched[now].isdisjoint(_WORD.findall(text)):
+        if touched[now].isdisjoint(WORD.findall(text)):
             continue
         own = _own(text, importer, now, change.tree_after.__contains__)
         if own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -172,16 +172,16 @@ class _Audit:
         inspected = self._inspect(self._side)
         change = self._change
         before = self._inspect(change.before) if change is not None else []
-        checked = self._behavior(inspected, before)
+        checked, earlier = self._behavior(inspected, before)
         findings = self._findings(inspected, self._side, checked.findings)
         if change is not None:
-            there = self._findings(before, change.before, ())
+            there = self._findings(before, change.before, earlier.findings)
             review = self._reviewed(inspected)
             beside, beside_before, left = self._in_importers(change, inspected, before)
             self._warnings += left
             findings, there = with_more(findings, beside), with_more(there, beside_before)
             findings = [*change.newly_caused(findings, there), *review.findings]
-            checked = checked.with_review(review)
+            checked = checked.with_review(earlier).with_review(review)
         if self._policy is not None:
             findings = self._policy.leveled(findings)
         kept = with_fingerprints(told_once(self._accepted(findings, inspected)))
@@ -366,28 +366,54 @@ class _Audit:
     def _may_run(self) -> bool:
         return self._options.behavior and self._settings.defense.enable_behavior
 
-    def _imported(self) -> SiblingFiles:
-        """Return the files that untrusted ones may import."""
-        if self._change is None:
+    def _behavior(
+        self, inspected: Sequence[Inspected], before: Sequence[Inspected]
+    ) -> tuple[Checked, Checked]:
+        """Check untrusted functions; of a change those that it adds, changes or reaches, and what these were before."""
+        if not self._may_run:
+            return Checked(), Checked()
+        change = self._change
+        if change is None:
             from codeguard.audit.imported_files import on_disk
 
-            return on_disk(self._root, self._root, self._executor, self._base.covers)
-        return self._change.files(self._change.tree_after, self._executor, self._base.covers)
+            imported = on_disk(self._root, self._root, self._executor, self._base.covers)
+            return self._checked(inspected, imported, ()), Checked()
+        from codeguard.audit.changes import last_name, touched_names
 
-    def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
-        """Check untrusted functions, of a change those that it adds or changes."""
-        if not self._may_run:
-            return Checked()
+        old = {item.name: item.file for item in before}
+        there = [(file.path, chunk) for file in old.values() if file is not None for chunk in file.chunks]
+        here = [(item.name, chunk) for item in inspected if item.file for chunk in item.file.chunks]
+        known = {chunk.sha256 for _, chunk in there}
+        reached = {
+            item.name: touched_names(item.file, old.get(change.came_from(item.name)), around=True)
+            for item in inspected
+        }
+        same = {
+            (name, chunk.sha256)
+            for name, chunk in here
+            if chunk.sha256 in known and last_name(chunk) not in reached[name]
+        }
+        again = {chunk.sha256 for name, chunk in here if (name, chunk.sha256) not in same}
+        rest = {(name, chunk.sha256) for name, chunk in there if chunk.sha256 not in again}
+        now, then = (
+            change.files(tree, self._executor, self._base.covers)
+            for tree in (change.tree_after, change.tree_before)
+        )
+        return self._checked(inspected, now, same), self._checked(before, then, rest)
+
+    def _checked(
+        self, inspected: Sequence[Inspected], imported: SiblingFiles, unchanged: Collection[tuple[str, str]]
+    ) -> Checked:
+        own = {*self._own, *self._own.values()}
         # Masked like the trusted files of an index: a secret makes no difference in behavior.
-        found = (item.file for item in inspected if item.file is not None and item.name not in self._own)
-        files = list(masked(found, self._executor))
+        found = (item.file for item in inspected if item.file is not None and item.name not in own)
         return behavior_findings(
-            files,
+            masked(found, self._executor),
             self._base,
             self._settings,
             self._executor,
-            self._imported(),
-            frozenset(chunk.sha256 for item in before if item.file is not None for chunk in item.file.chunks),
+            imported,
+            unchanged,
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, commit, git, look, rules, write
+from audit_helpers import CLEAN, FLAGGED, GOOD, commit, git, look, rules, write
 from in_process import codeguard
 
 from codeguard.audit.changes import ChangeSet
 from codeguard.errors import CorpusError
-from codeguard.models import Skipped
+from codeguard.models import Severity, Skipped
 
 
 def staged(folder: Path, paths: Sequence[Path] = ()) -> dict[str, str]:
@@ -270,3 +270,41 @@ def test_what_holds_no_text_ends_well(repository: Path, kind: str) -> None:
     git(repository, "commit", "-qm", kind, "--allow-empty")
     done = codeguard("audit", "--since", "HEAD~1", cwd=repository)
     assert (done.returncode, "0 findings" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+HELPED = (
+    "STEP = 1\n\n\ndef plain(number):\n    return number\n\n\n"
+    'def add(a, b):\n    """Add two numbers."""\n    return plain(a + b * STEP)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("return number", "return -number", ["behavior.fail"]),
+        ("STEP = 1", "STEP = 2", ["behavior.fail"]),
+        ("* STEP)\n", "* STEP)\n\n\nadd = max\n", ["behavior.replaced"]),
+        ("STEP = 1", "STEP = 1  # the same", []),
+    ],
+    ids=["helper", "constant", "other binding", "nothing"],
+)
+def test_a_function_that_a_change_reaches_is_checked(
+    repository: Path, old: str, new: str, found: list[str]
+) -> None:
+    wrong = HELPED.replace("a +", "a -")  # as wrong before: nothing that the change causes
+    commit(repository, {"ours/add.py": GOOD, "vendor/add.py": HELPED, "vendor/wrong.py": wrong})
+    commit(
+        repository, {"vendor/add.py": HELPED.replace(old, new), "vendor/wrong.py": f"import math\n{wrong}"}
+    )
+    report = look(only=("behavior",), behavior=True, since="HEAD~1", trust=(Path("ours"),))
+    assert [(item.path, item.rule) for item in report.findings if item.severity > Severity.LOW] == [
+        ("vendor/add.py", rule) for rule in found
+    ]
+
+
+def test_what_git_checks_out_as_another_text_is_a_finding(repository: Path) -> None:
+    commit(repository, {"ours/m.py": CLEAN, "m.py": CLEAN})
+    (repository / "ours/m.py").unlink()
+    (repository / "ours/m.py").symlink_to("../m.py")
+    commit(repository, {".gitattributes": "# all\n" * 9_000 + "*.py working-tree-encoding=UTF-7\n"})
+    assert rules(look(since="HEAD~1").findings) == ["discovery.encoding", "discovery.link"]
