@@ -197,9 +197,8 @@ class ChangeSet:
 
     def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
         unmerged = {item.after.name for item in changes if item.unmerged and item.after}
-        files = {
-            item.after.name for item in changes if item.after and item.before and item.before.mode != LINK
-        }
+        pairs = ((item.before, item.after) for item in changes)
+        files = {now.name for then, now in pairs if then and now and then.mode != LINK}
         sources: list[Source] = []
         skipped: list[Skipped] = []
         taken = [entry for entry in entries if entry.name not in unmerged and entry.mode != SUBMODULE]
@@ -225,9 +224,7 @@ class ChangeSet:
         if entry.mode == SUBMODULE:
             return "submodule: another repository"
         if entry.name.endswith(ATTRIBUTES) and ENCODED in self._objects.read(entry, LARGEST_FILE):
-            return (
-                f"declares the encoding of files by {ENCODED.decode()}: what is checked out is another text"
-            )
+            return f"declares the encoding of files ({ENCODED.decode()}): another text is checked out"
         head = self._objects.read(entry, HEAD_BYTES)
         if entry.mode == LINK:
             return _link_problem(entry, head)
@@ -308,27 +305,19 @@ class OwnFile:
         ]
 
 
-def last_name(chunk: Chunk) -> str:
-    """Return the name of a function without those of its classes."""
-    return chunk.symbol.rpartition(".")[2]
-
-
 def touched_names(now: SourceFile | None, then: SourceFile | None, *, around: bool = False) -> set[str]:
     """Return the names of the functions that a change adds or changes, and of those of the file that use them.
 
     With `around` also of those that use a word of changed text outside of functions, or of a function that is gone.
     """
-    sides = [
-        {chunk.sha256: chunk for chunk in file.chunks} if file is not None else {} for file in (then, now)
-    ]
-    changed = [sides[1][key] for key in sides[1].keys() - sides[0].keys()]
-    changed += [sides[0][key] for key in sides[0].keys() - sides[1].keys()] if around else []
-    names = {last_name(chunk) for chunk in changed if chunk.symbol}
+    old, new = ({chunk.sha256: chunk for chunk in file.chunks} if file else {} for file in (then, now))
+    changed = [chunk for key, chunk in new.items() if key not in old]
+    changed += [chunk for key, chunk in old.items() if around and key not in new]
+    users = [(chunk.symbol.rpartition(".")[2], set(WORD.findall(chunk.text))) for chunk in new.values()]
+    names = {chunk.symbol.rpartition(".")[2] for chunk in changed} - {""}
     if around:
         names.update(*(WORD.findall(chunk.text) for chunk in changed if not chunk.symbol))
-    chunks = [chunk for chunk in now.chunks if chunk.symbol] if now is not None else []
-    users = [(last_name(chunk), set(WORD.findall(chunk.text))) for chunk in chunks]
-    while more := {name for name, words in users if name not in names and words & names}:
+    while more := {name for name, words in users if name and name not in names and words & names}:
         names |= more
     return names
 

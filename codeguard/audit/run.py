@@ -378,27 +378,21 @@ class _Audit:
 
             imported = on_disk(self._root, self._root, self._executor, self._base.covers)
             return self._checked(inspected, imported, ()), Checked()
-        from codeguard.audit.changes import last_name, touched_names
+        from codeguard.audit.changes import touched_names
 
         old = {item.name: item.file for item in before}
-        there = [(file.path, chunk) for file in old.values() if file is not None for chunk in file.chunks]
-        here = [(item.name, chunk) for item in inspected if item.file for chunk in item.file.chunks]
-        known = {chunk.sha256 for _, chunk in there}
-        reached = {
-            item.name: touched_names(item.file, old.get(change.came_from(item.name)), around=True)
-            for item in inspected
-        }
-        same = {
-            (name, chunk.sha256)
-            for name, chunk in here
-            if chunk.sha256 in known and last_name(chunk) not in reached[name]
-        }
-        again = {chunk.sha256 for name, chunk in here if (name, chunk.sha256) not in same}
+        there = [(item.name, chunk) for item in before if item.file for chunk in item.file.chunks]
+        known, same, again = {chunk.sha256 for _, chunk in there}, set(), set()
+        for item in inspected:
+            reached = touched_names(item.file, old.get(change.came_from(item.name)), around=True)
+            for chunk in item.file.chunks if item.file else ():
+                if chunk.sha256 in known and chunk.symbol.rpartition(".")[2] not in reached:
+                    same.add((item.name, chunk.sha256))
+                else:
+                    again.add(chunk.sha256)
+        now = change.files(change.tree_after, self._executor, self._base.covers)
+        then = change.files(change.tree_before, self._executor, self._base.covers)
         rest = {(name, chunk.sha256) for name, chunk in there if chunk.sha256 not in again}
-        now, then = (
-            change.files(tree, self._executor, self._base.covers)
-            for tree in (change.tree_after, change.tree_before)
-        )
         return self._checked(inspected, now, same), self._checked(before, then, rest)
 
     def _checked(

@@ -97,9 +97,7 @@ class BehaviorReports:
         whole = {key: self._siblings.beside(file) for key, file in files.items()}
         subjects = [(chunk, whole[id(file)], count[id(file)] > MOST_DEFINITIONS) for chunk, file in missing]
         missing = [(chunk, file) for chunk, file, is_crowded in subjects if not is_crowded]
-        refused = CheckReport(
-            Verdict.NO_SIGNAL, CROWDED, level="", spent=True
-        )  # no worker would read their file
+        refused = CheckReport(Verdict.NO_SIGNAL, CROWDED, level="", spent=True)  # by no worker
         batch = [((chunk, file), refused) for chunk, file, is_crowded in subjects if is_crowded]
         for done, answer in enumerate(workers(missing, self.budget) if missing else (), 1):
             progress(done, len(missing))

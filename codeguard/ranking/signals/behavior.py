@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import (
@@ -63,16 +63,13 @@ class BehaviorSignal:
             return
         rule, row = _rows_of(report)
         penalty, convicts = _penalty(report, subject.trust, context.weights[f"behavior.{row}"])
-        yield Evidence(
-            signal=self.name,
-            id=rule.id,
-            penalty=penalty,
+        yield _of_rule(
+            rule,
+            subject.chunk,
+            penalty,
+            describe(report),
             convicts=convicts,
             demotes=(report.refuted or row == UNANNOUNCED) and penalty > 0 and not convicts,
-            reason=describe(report),
-            severity=rule.severity,
-            confidence=rule.confidence,
-            span=subject.chunk.span,
             measurements={
                 "verdict": report.verdict.value,
                 "coverage": report.coverage.value,
@@ -87,35 +84,23 @@ class BehaviorSignal:
 
 def disputed(chunk: Chunk, rival: Chunk, call: str, own: str, other: str) -> Evidence:
     """Return the evidence that two candidates which claim the same contradict one another on a call."""
-    rule = _RULES["disputed"]
     place = f"{rival.path}:{rival.start_line}"
-    return Evidence(
-        signal=BehaviorSignal.name,
-        id=rule.id,
-        penalty=0.0,
-        reason=f"disputed: called with {call} it returns {own}, and {rival.symbol} in {place}, which claims the same, "
-        f"{other}; which of them is wrong is not known",
-        severity=rule.severity,
-        confidence=rule.confidence,
-        span=chunk.span,
-        measurements={"disputed": place, "call": call, "own": own, "other": other},
-    )
+    said = f"{own}, and {rival.symbol} in {place}, which claims the same, {other}"
+    reason = f"disputed: called with {call} it returns {said}; which of them is wrong is not known"
+    measured = {"disputed": place, "call": call, "own": own, "other": other}
+    return _of_rule(_RULES["disputed"], chunk, 0.0, reason, measurements=measured)
 
 
 def contradicted(chunk: Chunk, call: str, expected: str, own: str, share: str, weight: float) -> Evidence:
     """Return the evidence that a function contradicts the results on which the answers of the user's model agree."""
-    rule = _RULES["opinion"]
-    return Evidence(
-        signal=BehaviorSignal.name,
-        id=rule.id,
-        penalty=weight,
-        demotes=True,
-        reason=f"called with {call} it returns {own}, the configured model expects {expected}; it differs in {share}"
-        " calls",
-        severity=rule.severity,
-        confidence=rule.confidence,
-        span=chunk.span,
-    )
+    said = f"{own}, the configured model expects {expected}; it differs in {share} calls"
+    reason = f"called with {call} it returns {said}"
+    return _of_rule(_RULES["opinion"], chunk, weight, reason, demotes=True)
+
+
+def _of_rule(rule: Rule, chunk: Chunk, penalty: float, reason: str, **more: Any) -> Evidence:
+    more = {"severity": rule.severity, "confidence": rule.confidence, "span": chunk.span, **more}
+    return Evidence(BehaviorSignal.name, rule.id, penalty, reason, **more)
 
 
 def _rows_of(report: CheckReport) -> tuple[Rule, str]:

@@ -44,44 +44,27 @@ class ProvenanceSignal:
 
 @lru_cache(maxsize=1 << 14)
 def _evidence(trust: Trust, penalty: float, span: Span) -> Evidence:
-    rule = _RULES[trust.value]
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=penalty,
-        reason=REASONS[trust],
-        severity=rule.severity,
-        confidence=rule.confidence,
-        span=span,
-    )
+    return _noted(trust.value, REASONS[trust], penalty, span)
 
 
 def like_own(own: OwnCode) -> Evidence:
     """Return evidence, without a penalty, that own code among the candidates says the same."""
-    rule = _RULES["like-own"]
     named = f"{own.symbol} ({own.place})" if own.symbol else own.place
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=0.0,
-        reason=f"much like your own {named}, which answers as well",
-        severity=rule.severity,
-        confidence=rule.confidence,
-        measurements={"cosine": own.cosine},
-    )
+    return _noted("like-own", f"much like your own {named}, which answers as well", cosine=own.cosine)
 
 
 def repeating(other: Chunk, id_: str, how: str) -> Evidence:
     """Return evidence, without a penalty, that a text is an edit of another one of unknown origin."""
-    rule = _RULES[id_]
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=0.0,
-        reason=f"is like {other.symbol or 'the text'} ({other.path}:{other.start_line}), {how}: it stands behind that",
-        severity=rule.severity,
-        confidence=rule.confidence,
-    )
+    named = f"{other.symbol or 'the text'} ({other.path}:{other.start_line})"
+    return _noted(id_, f"is like {named}, {how}: it stands behind that")
+
+
+def _noted(
+    id_: str, reason: str, penalty: float = 0.0, span: Span | None = None, **measured: float
+) -> Evidence:
+    rule, name = _RULES[id_], ProvenanceSignal.name
+    grades = rule.severity, rule.confidence
+    return Evidence(name, rule.id, penalty, reason, False, False, *grades, span, measured)
 
 
 SIGNAL = ProvenanceSignal()
