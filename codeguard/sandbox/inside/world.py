@@ -234,6 +234,8 @@ class World:
         for name, found in _IDENTITY.items():
             if hasattr(os, name):
                 setattr(os, name, lambda found=found: found)
+        if hasattr(os, "sched_getaffinity"):
+            os.sched_getaffinity = lambda pid: {0}
         if hasattr(os, "uname"):
             system = os.uname_result(("Linux", _HOST, "6.1.0", "#1 SMP", os.uname().machine))
             os.uname = lambda: system
