@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
-from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.examples import NO_VALUE, value_of
 from codeguard.corpus.syntax import unqualified_name
@@ -48,13 +48,8 @@ PATHS: tuple[object, ...] = (
     "a/b.txt", "notes.txt", "/usr/./lib//x.tar.gz", "~/c", "../$HOME/${A}/%B%",
     "C:\\dir\\..\\f.py", "//host/share/f", "",
 )  # fmt: skip
-RECORDS: tuple[tuple[object, ...], ...] = (
-    (3, 10, 7, 2),
-    (0.5, 0.25, 0.75, 1.0),
-    (0, 24, 3, 9),
-    (90, 1.0, 0.5, 0.2),
-)
-PAIRS, TRIPLES = (tuple(row[:width] for row in RECORDS) for width in (2, 3))
+PAIRS: tuple[object, ...] = ((3, 10), (0.5, 0.25), (0, 24), (90, 1.0))
+TRIPLES: tuple[object, ...] = ((3, 10, 7), (0.5, 0.25, 0.75), (0, 24, 3), (90, 1.0, 0.5))
 KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, BYTES)
 HINTS = {
     "bytes": BYTES,
@@ -90,28 +85,11 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
             yield [(chosen, {})]
     if len(required) <= MOST_GUESSED:
         paths = [PATHS if _PATH.search(item.name.lower()) else () for item in required]
-        parts = [_unpacked(item.name, definition.node) for item in required]
-        known = [
-            values or path or records for values, path, records in zip(hinted, paths, parts, strict=True)
-        ]
+        known = [values or path for values, path in zip(hinted, paths, strict=True)]
         kinds = (*KINDS, PAIRS, TRIPLES) if len(required) == 1 else KINDS
         pools = [[values] if values else list(kinds) for values in known]
         for chosen in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield rows_of_pools(list(chosen))
-
-
-def _unpacked(name: str, node: ast.AST) -> tuple[object, ...]:
-    """Return records for a parameter that a function takes apart, or rows of them if it does so with each item."""
-    for item in ast.walk(node):
-        match item:
-            case ast.Assign([ast.Tuple(parts)], ast.Name(used)) if used == name:
-                return tuple(row[: len(parts)] for row in RECORDS)
-            case ast.For(ast.Tuple(parts), ast.Name(used)) | ast.comprehension(
-                ast.Tuple(parts), ast.Name(used)
-            ) if used == name:
-                rows = [row[: len(parts)] for row in RECORDS]
-                return rows, rows[1:], rows[:1]
-    return ()
 
 
 def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -153,13 +131,10 @@ def rows_of_pools(pools: Sequence[Sequence[object]]) -> list[Arguments]:
 
 def _hinted(parameter: Parameter) -> tuple[object, ...]:
     """Return values for a type hint; empty if the hint is missing or not usable."""
-    text = parameter.annotation.strip()
-    if not text:
-        return ()
-    try:
-        return values_for_hint(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
+    match parse_or_none(parameter.annotation.strip()):
+        case ast.Module([ast.Expr(value)]):
+            return values_for_hint(value)
+    return ()
 
 
 def values_for_hint(node: ast.expr) -> tuple[object, ...]:
