@@ -306,6 +306,23 @@ def test_where_the_other_file_gives_nothing_all_stays_as_it_was(
     assert (alone.verdict, beside.verdict) == (Verdict.NO_SIGNAL, Verdict.NO_SIGNAL)
 
 
+def test_many_and_long_files_are_imported(judge: Callable[..., CheckReport]) -> None:
+    chain = {f"p/_m{at}.py": f"from ._m{at + 1} import compare\n" for at in range(60)}
+    files = {"p/a.py": candidate("from ._m0 import compare", "compare"), **chain}
+    for helper, verdict in ((WRONG, Verdict.FAIL), (RIGHT, Verdict.PASS)):
+        assert judge({**files, "p/_m60.py": helper + "#" * 300_000}).verdict is verdict
+
+
+def test_what_is_only_read_when_a_package_is_imported_convicts_no_function(
+    judge: Callable[..., CheckReport],
+) -> None:
+    files = {"p/a.py": candidate("from ._util import compare", "compare"), "p/_util.py": RIGHT}
+    reading = "import os\n\nMODE = os.environ.get('MODE')\n"
+    assert judge({**files, "p/__init__.py": reading}).verdict is Verdict.PASS
+    called = RIGHT.replace("    return", "    os.environ.get('MODE')\n    return")
+    assert judge({**files, "p/_util.py": f"import os\n\n\n{called}"}).verdict is Verdict.VIOLATION
+
+
 def test_many_hostile_files_cost_a_bounded_amount() -> None:
     count = 10_000
     everything = "".join(f"from ._m{number} import *\n" for number in range(count))

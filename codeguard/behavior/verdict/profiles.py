@@ -182,7 +182,12 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         ),
         takes=domain,
         raises=expected_exceptions(examples),
-        contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
+        contradicted=tuple(  # shows another result of the kind that the function returns
+            example
+            for example, item in doubted
+            if isinstance(example.expected, Returns)
+            and result_kind(example.expected.value) == result_kind(item.answer.value)
+        ),
         leaves_open=open_respects(reference.prose, results),
     )
     sends = sent(seed, runner.leaving) > 0
@@ -351,12 +356,6 @@ def _confirmed_examples(
         elif example.args is not None and answer.outcome is Outcome.RETURNED:
             doubted.append((example, ObservedCall(call, answer)))
     return tuple(confirmed), doubted, ""
-
-
-def _contradicts(example: Example, answer: CallResult) -> bool:
-    """Return whether a description shows another result of the kind that the function returns."""
-    shown = example.expected
-    return isinstance(shown, Returns) and result_kind(shown.value) == result_kind(answer.value)
 
 
 def is_stable(answer: CallResult, other: CallResult, call: Call) -> bool:

@@ -336,7 +336,7 @@ class CallRunner:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
                 (result,) = yield (job,)
-            if self.importable is not None and self.tier is not Tier.IMPORTED and _lacks_something(result):
+            if self.importable is not None and self.tier is not Tier.IMPORTED and _lack_of(result):
                 before, self.tier = self.tier, Tier.IMPORTED
                 whole = self._job(part)
                 (imported,) = yield (whole,)
@@ -473,17 +473,10 @@ def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) ->
 
 
 def _lack_of(result: JobResult) -> str:
-    """Return how the import of a file ended, or else what its calls lack."""
-    if result.status is not Status.COMPLETED:
-        return result.detail
+    """Return what a function lacks that its file as a whole may have, as a result shows it; "" if nothing."""
     raised = (item for item in result.calls if LACKING.intersection(item.exception[:1]))
-    return next((f"{item.exception[0]}: {item.message}" for item in raised), "")
-
-
-def _lacks_something(result: JobResult) -> bool:
-    """Return whether a result shows that a function lacks what its file as a whole may have."""
-    lacking = (LACKING.intersection(answer.exception[:1]) for answer in result.calls)
-    return result.status is Status.ERROR or any(lacking)
+    called = next((f"{item.exception[0]}: {item.message}" for item in raised), "")
+    return result.detail if result.status is Status.ERROR else called
 
 
 def _shows_something(result: JobResult) -> bool:
