@@ -345,7 +345,8 @@ class CallRunner:
                 else:
                     self.lacking, self.tier, self.importable = _lack_of(imported), before, None
             if self.lacking and result.status is Status.ERROR:
-                result = replace(result, detail=self.lacking)
+                kind = "" if self.lacking.startswith(tuple(LACKING)) else "ImportError: "
+                result = replace(result, detail=f"{kind}{self.lacking}")
             if patient:
                 result = yield from _past_stuck_calls(job, result)
             result = _spread(result, dict(zip(places, result.calls, strict=False)), len(batch.calls))

@@ -147,11 +147,14 @@ class Absent:
         raise ModuleNotFoundError(f"No module named {self._name!r}", name=self._name)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        names = {"__init__": lambda *_, **__: self._made(), "__getattr__": lambda _, name: self.member(name)}
+        names = {
+            "__init__": lambda _, *given, **named: self._made(given, named),
+            "__getattr__": lambda _, name: self.member(name),
+        }
         return (type(self._name, (), names),)
 
-    def _made(self) -> None:
-        if not Absent.is_importing:
+    def _made(self, *given: Any) -> None:
+        if any(given) and not Absent.is_importing:
             self.refuse()
 
     __getattr__ = member
