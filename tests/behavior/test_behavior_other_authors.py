@@ -60,7 +60,7 @@ def test_a_bare_name_with_other_parameters_claims_nothing(check: Check) -> None:
 def test_the_reason_is_what_the_trusted_file_lacks(check: Check) -> None:
     trusted = "from nowhere import scaled\n\n\ndef doubled(value):\n    return scaled(value, 2)\n"
     report = check("def doubled(value):\n    return value + value\n", trusted)
-    assert report.reason.endswith("cannot be imported: ModuleNotFoundError: No module named 'nowhere'")
+    assert report.reason.endswith("cannot be run: ModuleNotFoundError: No module named 'nowhere'")
 
 
 def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:

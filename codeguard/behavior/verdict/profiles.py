@@ -162,17 +162,13 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if seen and any(capability.kind == CHANCE for capability in capabilities):
         # Agreement in two worlds may be chance: if one of many repetitions differs, nothing is expected.
         repeated = tuple(item.call for item in seen) * LUCKY
-        both = yield from runner.run(Batch(repeated), Batch(repeated, other=True))
-        again = zip(
-            itertools.cycle(seen), (answer for result in both for answer in result.calls), strict=False
-        )
+        first, second = yield from runner.run(Batch(repeated), Batch(repeated, other=True))
+        again = zip(itertools.cycle(seen), (*first.calls, *second.calls), strict=False)
         seen = seen if all(is_stable(item.answer, answer, item.call) for item, answer in again) else []
     results = [item.answer.value for item in seen if item.answer.outcome is Outcome.RETURNED]
     results += [item.expected.value for item in examples if isinstance(item.expected, Returns)]
-    if not examples and not seen:
-        problem = problem or (
-            f"the trusted file cannot be imported: {runner.lacking}" if runner.lacking else ""
-        )
+    if runner.lacking and not examples and not seen:
+        problem = problem or f"the trusted function cannot be run: {runner.lacking}"
     contract = replace(
         written_contract(
             reference.prose,
