@@ -14,14 +14,12 @@ from functools import cache
 from typing import Protocol
 
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
+from codeguard.behavior.source.importing import MOST_CHARACTERS, MOST_MODULES
 from codeguard.index.catalog import Catalog
 from codeguard.models import Sibling, SourceFile, parts_digest
 from codeguard.trust.verified import VerifiedManifest
 
-MOST_FILES = 48  # for one file, nearest first
-MOST_CHARACTERS = 600_000
 MOST_LOOKUPS = 1_000  # in one file
-LARGEST = 200_000  # characters of one file: more cannot be run anyway
 MOST_KEPT = 20_000_000  # characters of all files that are kept
 
 
@@ -78,12 +76,11 @@ class IndexedFiles:
 
 
 def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling | None:
-    """Return a file as one that others import; without text if it is too large to be run, None if it is no Python."""
+    """Return a file as one that others import; without text if it is trusted, None if it is no Python."""
     if file.language != "python":
         return None
     trusted = covered(file.path, file.sha256)
-    text = "" if trusted or len(file.text) > LARGEST else file.text
-    return Sibling(file.path, file.sha256, text, trusted)
+    return Sibling(file.path, file.sha256, "" if trusted else file.text, trusted)
 
 
 class Siblings:
@@ -115,7 +112,7 @@ class Siblings:
     def _found(self, file: SourceFile) -> Iterator[Sibling]:
         seen = {file.path}
         pending = deque(self._paths(file.path, file.text))
-        room, left = MOST_CHARACTERS, MOST_FILES
+        room, left = MOST_CHARACTERS, MOST_MODULES
         while pending and left:
             path = pending.popleft()
             if path in seen:

@@ -30,6 +30,39 @@ def test_own_words_are_demoted_where_the_trusted_words_are_convicted(check: Chec
     assert check(LETTERS.format(told=quoted), PALINDROME).verdict is Verdict.DIVERGES
 
 
+def test_what_chance_decides_is_not_expected(check: Check) -> None:
+    drawn = "import random\n\n\ndef draw(row):\n    return random.choice(row)\n"
+    assert check(drawn.replace("choice(row)", "choice(row[1:])"), drawn).verdict is Verdict.NO_SIGNAL
+
+
+def test_a_bare_name_with_other_parameters_claims_nothing(check: Check) -> None:
+    trusted = '''
+        def to_whole(text, default=0):
+            """Convert a text to a whole number, or give the default.
+
+            >>> [to_whole("12"), to_whole("7"), to_whole("30"), to_whole("5")]
+            [12, 7, 30, 5]
+            >>> to_whole("12")
+            12
+            >>> to_whole("7")
+            7
+            >>> to_whole("30")
+            30
+            >>> to_whole("x")
+            0
+            """
+            return int(text) if text.isdigit() else default
+        '''
+    report = check("def to_whole(arg):\n    return int(arg, 10)\n", trusted)
+    assert report.verdict is Verdict.NO_SIGNAL, report
+
+
+def test_the_reason_is_what_the_trusted_file_lacks(check: Check) -> None:
+    trusted = "from nowhere import scaled\n\n\ndef doubled(value):\n    return scaled(value, 2)\n"
+    report = check("def doubled(value):\n    return value + value\n", trusted)
+    assert report.reason.endswith("cannot be run: ModuleNotFoundError: No module named 'nowhere'")
+
+
 def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:
     in_place = '''
     def bubble_sort(row):
@@ -83,13 +116,36 @@ def distances(graph, start):
 '''
 
 
+LIGHTNESS = '''
+def lightness(colour):
+    """Give how light a colour is."""
+    red, green, blue = colour
+    if min(red, green, blue) < 0:
+        raise ValueError(colour)
+    return (max(red, green, blue) + min(red, green, blue)) / 2
+'''
+LUCKY = '''
+import random
+
+
+def total(row):
+    """Add the numbers of a row up, in any order."""
+    if not row:
+        raise ValueError(row)
+    row = random.sample(row, len(row))
+    return sum(row)
+'''
+
+
 @pytest.mark.parametrize(
     ("trusted", "right", "wrong"),
     [
         (SEARCH, "low = middle + 1", "low = middle + 2"),
         (DISTANCES, "length + more", "more"),
+        (LIGHTNESS, "/ 2", "/ 3"),
+        (LUCKY, "sum(row)", "sum(row[1:]) + row[1]"),
     ],
-    ids=["sorted row", "weighted graph"],
+    ids=["sorted row", "weighted graph", "three of a kind", "chance that does not show"],
 )
 def test_arguments_that_belong_together_are_made(check: Check, trusted: str, right: str, wrong: str) -> None:
     assert right in trusted

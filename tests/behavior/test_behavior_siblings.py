@@ -19,8 +19,9 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
 from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
+from codeguard.index import siblings
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.siblings import LARGEST, MOST_FILES, ListedFiles, Siblings
+from codeguard.index.siblings import MOST_MODULES, ListedFiles, Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Coverage, SourceFile, Verdict
 from codeguard.sandbox import Sandbox
@@ -305,6 +306,23 @@ def test_where_the_other_file_gives_nothing_all_stays_as_it_was(
     assert (alone.verdict, beside.verdict) == (Verdict.NO_SIGNAL, Verdict.NO_SIGNAL)
 
 
+def test_many_and_long_files_are_imported(judge: Callable[..., CheckReport]) -> None:
+    chain = {f"p/_m{at}.py": f"from ._m{at + 1} import compare\n" for at in range(60)}
+    files = {"p/a.py": candidate("from ._m0 import compare", "compare"), **chain}
+    for helper, verdict in ((WRONG, Verdict.FAIL), (RIGHT, Verdict.PASS)):
+        assert judge({**files, "p/_m60.py": helper + "#" * 300_000}).verdict is verdict
+
+
+def test_what_is_only_read_when_a_package_is_imported_convicts_no_function(
+    judge: Callable[..., CheckReport],
+) -> None:
+    files = {"p/a.py": candidate("from ._util import compare", "compare"), "p/_util.py": RIGHT}
+    reading = "import os\n\nMODE = os.environ.get('MODE')\n"
+    assert judge({**files, "p/__init__.py": reading}).verdict is Verdict.PASS
+    called = RIGHT.replace("    return", "    os.environ.get('MODE')\n    return")
+    assert judge({**files, "p/_util.py": f"import os\n\n\n{called}"}).verdict is Verdict.VIOLATION
+
+
 def test_many_hostile_files_cost_a_bounded_amount() -> None:
     count = 10_000
     everything = "".join(f"from ._m{number} import *\n" for number in range(count))
@@ -317,7 +335,7 @@ def test_many_hostile_files_cost_a_bounded_amount() -> None:
     found = read_candidate(next(item for item in file.chunks if item.symbol == "smaller"), file)
     assert isinstance(found, CandidateFunction)
     assert found.usable is None or "compare" not in found.usable.borrowed
-    assert len(file.siblings) <= MOST_FILES
+    assert len(file.siblings) <= MOST_MODULES
     assert time.process_time() - begun < 5
 
 
@@ -414,7 +432,11 @@ def test_a_change_of_an_imported_file_leaves_what_does_not_depend_on_it(tmp_path
     ]  # nothing is trusted, so no function is compared, or run with what it imports
 
 
-def test_a_file_that_was_too_large_counts_once_it_is_smaller(tmp_path: Path) -> None:
+def test_a_file_that_was_too_large_counts_once_it_is_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 5_000
+    monkeypatch.setattr(siblings, "MOST_CHARACTERS", most)
     corpus = tmp_path / "corpus"
     (corpus / "ours").mkdir(parents=True)
     (corpus / "theirs/p").mkdir(parents=True)
@@ -422,7 +444,7 @@ def test_a_file_that_was_too_large_counts_once_it_is_smaller(tmp_path: Path) -> 
     (corpus / "ours/_util.py").write_text(RIGHT)  # never taken for the one that is too large
     (corpus / "theirs/p/a.py").write_text(candidate("from ._util import compare", "compare"))
     settings = lexical_settings(corpus, tmp_path / "state")
-    for size, verdict in ((LARGEST, Verdict.NO_SIGNAL), (0, Verdict.FAIL), (LARGEST, Verdict.NO_SIGNAL)):
+    for size, verdict in ((most, Verdict.NO_SIGNAL), (0, Verdict.FAIL), (most, Verdict.NO_SIGNAL)):
         (corpus / "theirs/p/_util.py").write_text(WRONG + "#" * size)
         with CodeGuard.open(settings=settings, trust=[corpus / "ours"]) as guard:
             guard.index([corpus])

@@ -62,6 +62,8 @@ def shown(result: JobResult) -> list[object]:
         ("class Base:\n    def f(self):\n        return __name__\n", "Base().f()", "shop.own"),
         ("", "__file__.endswith('/shop/own.py') and __loader__.__class__.__name__", "SourceFileLoader"),
         ("try:\n    from . import broken\nexcept SyntaxError:\n    broken = 'no'\n", "broken", "no"),
+        ("import os\nCOUNT = len(os.sched_getaffinity(0))\n", "COUNT", 1),
+        ("from typing_extensions import TypeIs\ndef f(x) -> TypeIs[int]:\n    return x\n", "f(4)", 4),
         ("try:\n    from ._fast import f\nexcept ImportError:\n    f = 'slow'\n", "f", "slow"),
     ],
 )
@@ -90,6 +92,10 @@ def g():
 class A(Base):
     def f(self, x: Base | None = None):
         return 7
+class Made(Base):
+    pass
+made = Made(1, size=2)
+made.register(3)
 def use():
     return deep.work(1)
 """
@@ -101,6 +107,7 @@ def use():
         ("A().f()", 7),
         ("other", None),
         ("use()", "ModuleNotFoundError"),
+        ("Made(1, size=2)", "ModuleNotFoundError"),
         ("g()", "ModuleNotFoundError"),
         ("_compiled.fast(1)", "ModuleNotFoundError"),
         ("isinstance(1, Base)", "ModuleNotFoundError"),

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
-from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.examples import NO_VALUE, value_of
 from codeguard.corpus.syntax import unqualified_name
@@ -48,6 +48,8 @@ PATHS: tuple[object, ...] = (
     "a/b.txt", "notes.txt", "/usr/./lib//x.tar.gz", "~/c", "../$HOME/${A}/%B%",
     "C:\\dir\\..\\f.py", "//host/share/f", "",
 )  # fmt: skip
+PAIRS: tuple[object, ...] = ((3, 10), (0.5, 0.25), (0, 24), (90, 1.0))
+TRIPLES: tuple[object, ...] = ((3, 10, 7), (0.5, 0.25, 0.75), (0, 24, 3), (90, 1.0, 0.5))
 KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, BYTES)
 HINTS = {
     "bytes": BYTES,
@@ -84,9 +86,10 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if len(required) <= MOST_GUESSED:
         paths = [PATHS if _PATH.search(item.name.lower()) else () for item in required]
         known = [values or path for values, path in zip(hinted, paths, strict=True)]
-        pools = [[values] if values else list(KINDS) for values in known]
-        for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
-            yield rows_of_pools(list(kinds))
+        kinds = (*KINDS, PAIRS, TRIPLES) if len(required) == 1 else KINDS
+        pools = [[values] if values else list(kinds) for values in known]
+        for chosen in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
+            yield rows_of_pools(list(chosen))
 
 
 def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -128,13 +131,10 @@ def rows_of_pools(pools: Sequence[Sequence[object]]) -> list[Arguments]:
 
 def _hinted(parameter: Parameter) -> tuple[object, ...]:
     """Return values for a type hint; empty if the hint is missing or not usable."""
-    text = parameter.annotation.strip()
-    if not text:
-        return ()
-    try:
-        return values_for_hint(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
+    match parse_or_none(parameter.annotation.strip()):
+        case ast.Module([ast.Expr(value)]):
+            return values_for_hint(value)
+    return ()
 
 
 def values_for_hint(node: ast.expr) -> tuple[object, ...]:

@@ -273,11 +273,12 @@ class Similarity:
     def is_strong(self) -> bool:
         """Whether the candidate claims by its name, borne out by its text, or by its description to be this function.
 
-        One word of a name, and that in other words such as `get_first`, claims nothing alone.
+        One word of a name, and that in other words such as `get_first`, claims nothing alone, nor does a name without a
+        description where the parameters are others.
         """
         doc = self.doc or 0.0
         in_other_words = len(self.other.name) == 1 and self.own.written_name != self.other.written_name
-        undescribed = self.doc is None and not in_other_words
+        undescribed = self.doc is None and not in_other_words and self.same_signature
         borne_out = undescribed or doc >= 0.55 or self.body >= LEAST_COMMON_CODE
         return not self.opposed and ((self.name == 1.0 and borne_out) or (doc >= 0.9 and self.name > 0.0))
 

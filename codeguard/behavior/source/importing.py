@@ -22,7 +22,7 @@ from codeguard.models import SourceFile, parts_digest, text_digest
 from codeguard.sandbox.model import Importable, ModuleText
 
 MOST_MODULES = 400
-MOST_CHARACTERS = 2_000_000  # of all modules of a table
+MOST_CHARACTERS = 4_000_000  # of all modules of a table
 MOST_LOOKUPS = 20_000  # for one table
 IN_PLACE = "corpus_"  # begins the name of a package that would have one of the standard library's
 

@@ -153,15 +153,11 @@ def wheels_in(paths: Iterable[str]) -> list[Path]:
     found: list[Path] = []
     for path in map(Path, paths):
         files = sorted(path.glob("*-none-any.whl")) if path.is_dir() else [path]
-        if not path.is_absolute() or not files or not all(map(_is_wheel, files)):
+        if not path.is_absolute() or not files or any(x.suffix != ".whl" or not x.is_file() for x in files):
             expected = "absolute paths of wheels, or of folders with wheels for any machine"
             raise ConfigError("wheels of [defense]", got=str(path), expected=expected)
         found += files
     return found
-
-
-def _is_wheel(path: Path) -> bool:
-    return path.suffix == ".whl" and path.is_file()
 
 
 def locked_wheels(paths: Iterable[str], trusted: Iterable[SourceFile]) -> tuple[Wheels, list[str]]:

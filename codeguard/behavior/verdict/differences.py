@@ -212,19 +212,14 @@ def _is_other_container(pair: CaseResult, ordered: bool) -> bool:
     return Counter(map(result_text, first)) == Counter(map(result_text, second))
 
 
-def _differ(row: Sequence[object], count: int) -> bool:
-    """Return whether a row has at least `count` different items."""
-    seen: set[str] = set()
-    for item in row:
-        seen.add(result_text(item))
-        if len(seen) >= count:
-            return True
-    return False
-
-
 def _reorders(pairs: Sequence[CaseResult]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
-    long = [pair for pair in pairs if pair.returned and _differ(as_list(pair.expected.value) or (), 2)]
+    long = [
+        pair
+        for pair in pairs
+        if (row := as_list(pair.expected.value) if pair.returned else None)
+        and any(result_text(item) != result_text(row[0]) for item in row)
+    ]
     return bool(long) and sum(not pair.is_same for pair in long) >= LEAST_REORDERED * len(long)
 
 

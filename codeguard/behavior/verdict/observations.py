@@ -39,7 +39,6 @@ from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Opaque, Outcome, Status
 from codeguard.syntax.capabilities import (
     CONVICTING,
-    ENVIRONMENT,
     ESCAPE,
     LOOKING,
     OUTWARD,
@@ -104,7 +103,7 @@ class Observations:
     def judge(self, result: JobResult, other: JobResult) -> None:
         """Take the results of a run of all cases, and of one in the reverse order in the second world."""
         self.result, self.elsewhere = result, other.calls[::-1]
-        self.effects = (*self.effects, *result.effects, *other.effects)
+        self.effects = (*self.effects, *_effects_of(result), *_effects_of(other))
         self.results = compare_results(self.cases, result.calls)
         self.found = self.differences_of(self.results)
 
@@ -207,7 +206,7 @@ class Observations:
     def extra(self) -> tuple[Capability, ...]:
         """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
         known = () if isinstance(self.standard, Spec) else self.standard.capabilities
-        return capabilities_beyond(_capabilities(self.session, self.effects, self.certain), known)
+        return capabilities_beyond([*self.certain, *observed_effects(self.effects)], known)
 
     @cached_property
     def effects_beyond(self) -> list[Capability]:
@@ -219,7 +218,7 @@ class Observations:
         """
         candidate = self.session.candidate
         making = candidate.certain_of_class - candidate.reach.certain if candidate.definition.owner else ()
-        seen = {capability.kind for capability in observed_effects(self.result.effects)} & CONVICTING
+        seen = {capability.kind for capability in observed_effects(_effects_of(self.result))} & CONVICTING
         seen -= {item.kind for item in making}
         if self.everyones:  # another release's files read other settings when they are imported
             seen &= OUTWARD
@@ -420,21 +419,13 @@ def meaning(name: str) -> str:
     return ""
 
 
-def _capabilities(
-    session: CandidateSession, effects: Sequence[str], certain: frozenset[Capability]
-) -> list[Capability]:
-    """Return the capabilities that are certain from the source, and those that runs showed.
+def _effects_of(result: JobResult) -> list[str]:
+    """Return the effects of a run; what only modules read of the environment when they are imported is none of it.
 
-    Many modules read the environment once on import, and the function does not necessarily use
-    that. So an observed read does not count if it may come from the import.
+    Many do so, some that the function's file alone would not import, and the function does not necessarily use that.
     """
-    reach = session.candidate.reach
-    sure, possible = ({item.kind for item in found} for found in reach)
-    once = ENVIRONMENT in possible - sure
-    seen = observed_effects(
-        effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
-    )
-    return [*certain, *seen]
+    read_once = set(result.effects).difference(result.called)
+    return [item for item in result.effects if item.partition(":")[0] not in LOOKING or item not in read_once]
 
 
 def _shows_something(item: CaseResult) -> bool:

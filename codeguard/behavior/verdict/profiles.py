@@ -159,10 +159,16 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     seen += yield from run_written(runner, [example for example, _ in filled], used)
     # A candidate may have the same effects as the trusted function on these calls.
     capabilities = able | observed_effects(runner.effects)
-    if any(capability.kind == CHANCE for capability in capabilities):
-        seen = []  # agreement in two worlds may be chance
+    if seen and any(capability.kind == CHANCE for capability in capabilities):
+        # Agreement in two worlds may be chance: if one of many repetitions differs, nothing is expected.
+        repeated = tuple(item.call for item in seen) * LUCKY
+        first, second = yield from runner.run(Batch(repeated), Batch(repeated, other=True))
+        again = zip(itertools.cycle(seen), (*first.calls, *second.calls), strict=False)
+        seen = seen if all(is_stable(item.answer, answer, item.call) for item, answer in again) else []
     results = [item.answer.value for item in seen if item.answer.outcome is Outcome.RETURNED]
     results += [item.expected.value for item in examples if isinstance(item.expected, Returns)]
+    if runner.lacking and not examples and not seen:
+        problem = problem or f"the trusted function cannot be run: {runner.lacking}"
     contract = replace(
         written_contract(
             reference.prose,
@@ -172,7 +178,12 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         ),
         takes=domain,
         raises=expected_exceptions(examples),
-        contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
+        contradicted=tuple(  # shows another result of the kind that the function returns
+            example
+            for example, item in doubted
+            if isinstance(example.expected, Returns)
+            and result_kind(example.expected.value) == result_kind(item.answer.value)
+        ),
         leaves_open=open_respects(reference.prose, results),
     )
     sends = sent(seed, runner.leaving) > 0
@@ -341,12 +352,6 @@ def _confirmed_examples(
         elif example.args is not None and answer.outcome is Outcome.RETURNED:
             doubted.append((example, ObservedCall(call, answer)))
     return tuple(confirmed), doubted, ""
-
-
-def _contradicts(example: Example, answer: CallResult) -> bool:
-    """Return whether a description shows another result of the kind that the function returns."""
-    shown = example.expected
-    return isinstance(shown, Returns) and result_kind(shown.value) == result_kind(answer.value)
 
 
 def is_stable(answer: CallResult, other: CallResult, call: Call) -> bool:

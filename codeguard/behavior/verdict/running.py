@@ -282,7 +282,7 @@ class CallRunner:
     """Runs the calls of one function; remembers the tier that accepts its source, and the effects of the runs.
 
     `called` are the effects of calls alone, `given` the texts among their arguments, `written` the texts of small files
-    that they left.
+    that they left. `lacking` is what its file as a whole lacks, where that cannot be imported.
     A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
     of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
     """
@@ -295,6 +295,7 @@ class CallRunner:
     called: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
+    lacking: str = ""
 
     def __post_init__(self) -> None:
         if self.runnable.borrowed and self.importable is not None:
@@ -324,7 +325,7 @@ class CallRunner:
             job = self._job(part)
             (result,) = yield (job,)
             if self.tier is Tier.IMPORTED and not _shows_something(result):
-                self.tier = Tier.RESTRICTED
+                self.lacking, self.tier = _lack_of(result), Tier.RESTRICTED
                 alone = self._job(part)
                 (other,) = yield (alone,)
                 if result.status is Status.COMPLETED and not _shows_something(other):
@@ -335,14 +336,17 @@ class CallRunner:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
                 (result,) = yield (job,)
-            if self.importable is not None and self.tier is not Tier.IMPORTED and _lacks_something(result):
+            if self.importable is not None and self.tier is not Tier.IMPORTED and _lack_of(result):
                 before, self.tier = self.tier, Tier.IMPORTED
                 whole = self._job(part)
                 (imported,) = yield (whole,)
                 if _shows_something(imported):
                     job, result = whole, imported
                 else:
-                    self.tier, self.importable = before, None
+                    self.lacking, self.tier, self.importable = _lack_of(imported), before, None
+            if self.lacking and result.status is Status.ERROR:
+                kind = "" if self.lacking.startswith(tuple(LACKING)) else "ImportError: "
+                result = replace(result, detail=f"{kind}{self.lacking}")
             if patient:
                 result = yield from _past_stuck_calls(job, result)
             result = _spread(result, dict(zip(places, result.calls, strict=False)), len(batch.calls))
@@ -469,10 +473,11 @@ def fingerprint_from(rows: Sequence[Answers] | None, index: FingerprintIndex) ->
     return found if fits else None
 
 
-def _lacks_something(result: JobResult) -> bool:
-    """Return whether a result shows that a function lacks what its file as a whole may have."""
-    lacking = (LACKING.intersection(answer.exception[:1]) for answer in result.calls)
-    return result.status is Status.ERROR or any(lacking)
+def _lack_of(result: JobResult) -> str:
+    """Return what a function lacks that its file as a whole may have, as a result shows it; "" if nothing."""
+    raised = (item for item in result.calls if LACKING.intersection(item.exception[:1]))
+    called = next((f"{item.exception[0]}: {item.message}" for item in raised), "")
+    return result.detail if result.status is Status.ERROR else called
 
 
 def _shows_something(result: JobResult) -> bool:

@@ -63,6 +63,7 @@ def _typing_extensions() -> types.ModuleType:
 
     names.update(TypeVar=parameter(typing.TypeVar), ParamSpec=parameter(typing.ParamSpec))
     names.update(override=lambda method: method, deprecated=unchanged)
+    names.update(dict.fromkeys(("ReadOnly", "TypeForm", "TypeIs"), typing.Optional))
     return module
 
 

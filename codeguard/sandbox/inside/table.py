@@ -147,7 +147,15 @@ class Absent:
         raise ModuleNotFoundError(f"No module named {self._name!r}", name=self._name)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return ()
+        names = {
+            "__init__": lambda _, *given, **named: self._made(given, named),
+            "__getattr__": lambda _, name: self.member(name),
+        }
+        return (type(self._name, (), names),)
+
+    def _made(self, *given: Any) -> None:
+        if any(given) and not Absent.is_importing:
+            self.refuse()
 
     __getattr__ = member
     __call__ = __getitem__ = __or__ = __ror__ = __enter__ = _use

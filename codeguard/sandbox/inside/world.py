@@ -24,6 +24,7 @@ _HOST = "sandbox"
 _IDENTITY = {
     **{"getpid": 100, "getppid": 1},
     **dict.fromkeys(("getuid", "geteuid", "getgid", "getegid"), 1000),
+    "sched_getaffinity": {0},
 }
 
 
@@ -233,7 +234,7 @@ class World:
             setattr(os, name, value)
         for name, found in _IDENTITY.items():
             if hasattr(os, name):
-                setattr(os, name, lambda found=found: found)
+                setattr(os, name, lambda *_, found=found: found)
         if hasattr(os, "uname"):
             system = os.uname_result(("Linux", _HOST, "6.1.0", "#1 SMP", os.uname().machine))
             os.uname = lambda: system
