@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import ClassVar
 
-from codeguard.analysis.rules.base import Rule, rules_of
+from codeguard.analysis.rules.base import rules_of
 from codeguard.models import Chunk, Evidence, Span, Trust
 from codeguard.ranking.own_code import OwnCode
-from codeguard.ranking.signals.base import Moment, SignalContext, Subject
+from codeguard.ranking.signals.base import Moment, Signal, SignalContext, Subject, evidence_of
 
 _RULES = rules_of(__file__)
 
@@ -21,67 +20,34 @@ REASONS = {
 }
 
 
-class ProvenanceSignal:
-    """Trust, recomputed for every query from the manifest and the digest of the text."""
-
-    name: ClassVar[str] = "provenance"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "whether a verified manifest lists this text under this path"
-    moment: ClassVar[Moment] = Moment.QUERY
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = (
-        _RULES["trusted"],
-        _RULES["copy"],
-        _RULES["modified"],
-        _RULES["unlisted"],
-        _RULES["like-own"],
-    )
-
-    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield one piece of evidence for any trust."""
-        yield _evidence(subject.trust, context.weights[f"provenance.{subject.trust}"], subject.chunk.span)
+def _examine(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+    """Yield one piece of evidence for any trust, which is recomputed for every query."""
+    yield _evidence(subject.trust, context.weights[f"provenance.{subject.trust}"], subject.chunk.span)
 
 
 @lru_cache(maxsize=1 << 14)
 def _evidence(trust: Trust, penalty: float, span: Span) -> Evidence:
-    rule = _RULES[trust.value]
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=penalty,
-        reason=REASONS[trust],
-        severity=rule.severity,
-        confidence=rule.confidence,
-        span=span,
-    )
+    return evidence_of(SIGNAL.name, _RULES[trust.value], penalty, REASONS[trust], span=span)
 
 
 def like_own(own: OwnCode) -> Evidence:
     """Return evidence, without a penalty, that own code among the candidates says the same."""
-    rule = _RULES["like-own"]
     named = f"{own.symbol} ({own.place})" if own.symbol else own.place
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=0.0,
-        reason=f"much like your own {named}, which answers as well",
-        severity=rule.severity,
-        confidence=rule.confidence,
-        measurements={"cosine": own.cosine},
-    )
+    reason = f"much like your own {named}, which answers as well"
+    return evidence_of(SIGNAL.name, _RULES["like-own"], 0.0, reason, measurements={"cosine": own.cosine})
 
 
 def repeating(other: Chunk, id_: str, how: str) -> Evidence:
     """Return evidence, without a penalty, that a text is an edit of another one of unknown origin."""
-    rule = _RULES[id_]
-    return Evidence(
-        signal=ProvenanceSignal.name,
-        id=rule.id,
-        penalty=0.0,
-        reason=f"is like {other.symbol or 'the text'} ({other.path}:{other.start_line}), {how}: it stands behind that",
-        severity=rule.severity,
-        confidence=rule.confidence,
-    )
+    named = f"{other.symbol or 'the text'} ({other.path}:{other.start_line})"
+    return evidence_of(SIGNAL.name, _RULES[id_], 0.0, f"is like {named}, {how}: it stands behind that")
 
 
-SIGNAL = ProvenanceSignal()
+SIGNAL = Signal(
+    "provenance",
+    "whether a verified manifest lists this text under this path",
+    tuple(_RULES.values()),
+    _examine,
+    Moment.QUERY,
+    intent=True,
+)
