@@ -23,6 +23,7 @@ from codeguard.models import (
     OnDisk,
     Trust,
     Verdict,
+    named,
     parts_digest,
     text_digest,
 )
@@ -151,26 +152,11 @@ class Ranked:
     def to_json(self) -> dict[str, Any]:
         """Return the object for one candidate in schema `codeguard.query/1`."""
         return {
-            "rank": self.rank,
-            "baseline_rank": self.baseline_rank,
-            "path": self.chunk.path,
-            "symbol": self.chunk.symbol,
-            "kind": self.chunk.kind.value,
-            "start_line": self.chunk.start_line,
-            "end_line": self.chunk.end_line,
-            "sha256": self.chunk.sha256,
-            "text": self.chunk.text,
-            "masked": self.chunk.masked,
-            "distance": self.distance,
-            "penalty": self.penalty,
-            "beside_own": self.beside_own,
-            "score": self.score,
-            "trust": self.trust.value,
-            "on_disk": self.on_disk.value,
-            "verdict": self.verdict,
-            "coverage": self.coverage,
-            "convicted": self.convicted,
-            "demoted": self.demoted,
+            **named(self, "rank baseline_rank"),
+            **named(self.chunk, "path symbol kind start_line end_line sha256 text masked"),
+            **named(
+                self, "distance penalty beside_own score trust on_disk verdict coverage convicted demoted"
+            ),
             "not_yet": list(self.not_yet),
             "copies": [copy.to_place() for copy in self.copies],
             "evidence": [item.to_json() for item in self.evidence],
@@ -210,12 +196,7 @@ class Ranking:
         """Return the stable form of the ranking, schema `codeguard.query/1`."""
         return {
             "schema": "codeguard.query/1",
-            "query": self.query,
-            "k": self.k,
-            "store": self.store,
-            "sandbox_level": self.sandbox_level,
-            "mode": self.mode,
-            "order": self.order,
+            **named(self, "query k store sandbox_level mode order"),
             "results": [item.to_json() for item in self.results],
             "ranking": [item.to_json() for item in self.ranking],
             "dropped": [item.to_json() for item in self.dropped],
