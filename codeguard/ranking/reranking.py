@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -219,7 +219,11 @@ def rank(
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
     baseline = tuple(item.placed(position, position) for position, item in enumerate(retrieved, 1))
-    key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
+
+    def key(item: Ranked) -> tuple[float, ...]:
+        groups = (item.penalty,) if order == "penalty" else (item.convicted, item.demoted, item.score)
+        return (*groups, item.baseline_rank)
+
     ordered = _behind_twins(sorted(baseline, key=key))
     retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
     dropped = tuple(
@@ -354,14 +358,6 @@ def _is_counterpart(item: Ranked, differing: Ranked) -> bool:
     if item.trust is not Trust.TRUSTED or item.chunk.path != path or not line.isdigit():
         return False
     return item.chunk.start_line <= int(line) <= item.chunk.end_line
-
-
-def _by_score(item: Ranked) -> tuple[bool, bool, float, int]:
-    return (item.convicted, item.demoted, item.score, item.baseline_rank)
-
-
-def _by_penalty(item: Ranked) -> tuple[float, int]:
-    return (item.penalty, item.baseline_rank)
 
 
 def keeps(item: Ranked, drop_threshold: float) -> bool:

@@ -116,7 +116,8 @@ def _annotation(item: Finding, rule: Rule | None) -> str:
     }
     if place.end_line == place.start_line:  # columns count only within one line
         properties |= {"col": str(place.start_column), "endColumn": str(place.end_column)}
-    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    shown = {key: _message(text).replace(":", "%3A").replace(",", "%2C") for key, text in properties.items()}
+    listed = ",".join(map("=".join, shown.items()))
     lines = [item.reason, rule.advice if rule is not None else ""]
     lines.append(
         "{} severity, {} confidence; codeguard explain ".format(*_grades(item))
@@ -132,10 +133,6 @@ def _grades(item: Finding) -> tuple[str, str]:
 
 def _message(text: str) -> str:
     return escaped(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def job_summary(view: AuditView) -> FinishedPage:
