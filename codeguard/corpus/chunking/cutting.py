@@ -327,7 +327,7 @@ class Cuts(NamedTuple):
 
 
 def cut_of(values: Any) -> Cut:
-    """Return the cut that a worker, which may be compromised, answers; KeyError, TypeError or ValueError if malformed."""
+    """Return the cut that a worker, perhaps compromised, answers; KeyError, TypeError or ValueError if malformed."""
     pieces, imports, broken, gave_up, note = values
     return Cut(
         tuple(
