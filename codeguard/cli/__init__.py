@@ -59,12 +59,12 @@ class LazyGroup(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Read the options before the command."""
-        with in_one_line(" ".join(args[:1])):
+        with in_one_line(lambda: " ".join(args[:1])):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Parse the command's own arguments and run it."""
-        with in_one_line(ctx.invoked_subcommand or ""):
+        with in_one_line(lambda: ctx.invoked_subcommand):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -179,8 +179,8 @@ def refused(error: OSError) -> CodeguardError:
 
 
 @contextmanager
-def in_one_line(command: str) -> Iterator[None]:
-    """Turn every error into one line and an exit code; no traceback reaches a user."""
+def in_one_line(command: Callable[[], str | None]) -> Iterator[None]:
+    """Turn every error of a command, named once it is known, into one line and an exit code, without a traceback."""
     try:
         yield
     except CodeguardError as error:
@@ -192,7 +192,7 @@ def in_one_line(command: str) -> Iterator[None]:
     except ImportError as error:
         if missing_extra(error) is None:
             _fail_inside(error)
-        fail_for_import(command, error)
+        fail_for_import(command() or "this", error)
     except OSError as error:
         fail(refused(error))
     except click.Abort:  # of a question: by itself it is exit code 1, which means findings
