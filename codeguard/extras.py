@@ -14,7 +14,6 @@ EXTRA_OF = {
     "httpx": "index",
     "numpy": "index",
     "jinja2": "html",
-    "rich": "index",
     "uvicorn": "index",
     "tokenizers": "minilm",
     "nltk": "text",

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from typing import Any, NamedTuple
 
 
@@ -191,6 +191,12 @@ class Skipped:
     reason: str
 
 
+def named(item: object, names: str) -> dict[str, Any]:
+    """Return the attributes of these names in their order, of enumerations the values."""
+    values = {name: getattr(item, name) for name in names.split()}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One observation about one chunk.
@@ -214,9 +220,10 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evidence as plain values, as `query --format json` shows it."""
-        names = "signal id penalty convicts demotes severity confidence reason span measurements"
-        values = {name: getattr(self, name) for name in names.split()}
-        grades = {name: values[name].name.lower() for name in ("severity", "confidence")}
+        values = named(
+            self, "signal id penalty convicts demotes severity confidence reason span measurements"
+        )
+        grades = {name: getattr(self, name).name.lower() for name in ("severity", "confidence")}
         return values | grades | {"span": self.span and [*self.span], "measurements": {**self.measurements}}
 
     @classmethod

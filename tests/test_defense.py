@@ -3,12 +3,10 @@
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import ClassVar
 
 import pytest
 
 from codeguard.analysis.observations import AUDIT, ENGINE_RULES
-from codeguard.analysis.rules import DetectorContext, Rule
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError
@@ -27,7 +25,7 @@ from codeguard.models import (
 from codeguard.ranking.defense import Candidate, DefenseManager, settled
 from codeguard.ranking.scoring import is_demoted
 from codeguard.ranking.signals import load_all, load_signals
-from codeguard.ranking.signals.base import Moment, SignalServices, Subject
+from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
 from codeguard.trust.manifest import build_manifest
 from codeguard.trust.verified import verify_unsigned
 from codeguard.weights import DEFAULTS
@@ -131,20 +129,15 @@ def test_renaming_and_shuffling_untrusted_files_changes_nothing(tmp_path) -> Non
         assert got == expected
 
 
-class Broken:
-    name: ClassVar[str] = "broken"
-    summary: ClassVar[str] = "always fails"
-    moment: ClassVar[Moment] = Moment.QUERY
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = ()
-
-    def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
-        raise ZeroDivisionError("inside the detector")
+def fails(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+    raise ZeroDivisionError("inside the detector")
 
 
 @pytest.mark.parametrize(("mode", "kept"), [("rerank", 1), ("drop", 0)])
 def test_a_failing_detector_is_shown_and_fails_closed(mode: str, kept: int) -> None:
-    outcome = DefenseManager(DefenseConfig(mode=mode), signals=[Broken()]).apply([CLEAN])
+    outcome = DefenseManager(
+        DefenseConfig(mode=mode), signals=[Signal("broken", "always fails", (), fails)]
+    ).apply([CLEAN])
     assert len(outcome.retained) == kept
     (evidence,) = (*outcome.retained, *outcome.dropped)[0].evidence
     assert evidence.id == "detector_error"
@@ -236,21 +229,12 @@ def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) 
 def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
     coverage: str, rule: str, penalty: float
 ) -> None:
-    class Says:
-        summary: ClassVar[str] = ""
-        moment: ClassVar[Moment] = Moment.INDEX
-        needs: ClassVar[frozenset[str]] = frozenset()
-        rules: ClassVar[tuple[Rule, ...]] = ()
-
-        def __init__(self, name: str, found: Evidence) -> None:
-            self.name, self.found = name, found  # type: ignore[misc]
-
-        def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
-            return [self.found]
+    def says(found: Evidence) -> Signal:
+        return Signal(found.signal, "", (), lambda subject, context: [found])
 
     passed = Evidence("behavior", "pass", 0.0, "agrees", measurements={"coverage": coverage})
     copied = Evidence("near_copy", rule, 1.5, "one line differs")
-    manager = DefenseManager(signals=[Says("behavior", passed), Says("near_copy", copied)])  # type: ignore[list-item]
+    manager = DefenseManager(signals=[says(passed), says(copied)])
     found = manager.evidence(Subject(OURS.chunk, OURS.file, Trust.UNLISTED))
     assert [item.penalty for item in found if item.signal == "near_copy"] == [penalty]
 
@@ -276,20 +260,6 @@ def test_an_edited_copy_that_cannot_be_run_is_demoted(
     assert found[1].penalty == 1.5
 
 
-class Asked:
-    name: ClassVar[str] = "asked"
-    summary: ClassVar[str] = "counts how often it is asked"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = ()
-
-    def __init__(self, moment: Moment) -> None:
-        self.moment, self.times = moment, 0  # type: ignore[misc]
-
-    def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
-        self.times += 1
-        return [Evidence(self.name, "often", 0.0, f"asked {self.times} times", demotes=True)]
-
-
 class Static:
     """Static evidence in which a chunk depends on nothing grave."""
 
@@ -308,8 +278,13 @@ class Static:
 
 @pytest.mark.parametrize(("moment", "times"), [(Moment.INDEX, 1), (Moment.QUERY, 3)])
 def test_a_plugin_that_looks_at_the_query_is_asked_each_time(moment: Moment, times: int) -> None:
-    asked = Asked(moment)
-    manager = DefenseManager(signals=[asked], remember=True)
+    asked: list[Evidence] = []
+
+    def asks(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+        asked.append(Evidence("asked", "often", 0.0, f"asked {len(asked) + 1} times", demotes=True))
+        return asked[-1:]
+
+    manager = DefenseManager(signals=[Signal("asked", "counts", (), asks, moment)], remember=True)
     outcomes = [manager.apply([CLEAN]) for _ in range(3)]
-    assert asked.times == times
+    assert len(asked) == times
     assert outcomes[-1].retained[0].evidence[0].reason == f"asked {times} times"

@@ -80,6 +80,12 @@ def is_compiled_from(compiled: bytes, source: bytes, level: int = 0) -> bool:
     return _Dump(compiled[_HEADER:]).whole() == _Dump(marshal.dumps(code)).whole()
 
 
+# By type code of `Python/marshal.c`: the size of a value, or that of the number of its bytes, or of its objects.
+_FIXED = {**dict.fromkeys("NFTS.", 0), "i": 4, "g": 8, "y": 16}
+_COUNTED = {**dict.fromkeys("stuaA", 4), **dict.fromkeys("zZ", 1)}
+_HOLDING = {"(": 4, ")": 1, ">": 4}
+
+
 class _Dump:
     """Reads a dump into tuples that are equal if the objects are, including types and signs of zeros."""
 
@@ -118,42 +124,22 @@ class _Dump:
         return found
 
     def _value(self, kind: str) -> object:
-        """Read what follows a type code of `Python/marshal.c`."""
-        match kind:
-            case "N" | "F" | "T" | "S" | ".":
-                return (kind,)
-            case "i":
-                return kind, self._bytes(4)
-            case "g":
-                return kind, self._bytes(8)
-            case "y":
-                return kind, self._bytes(16)
-            case "l":
-                digits = int.from_bytes(self._bytes(4), "little", signed=True)
-                return kind, digits, self._bytes(2 * abs(digits))
-            case "s":
-                return kind, self._bytes(self._number())
-            case "t" | "u" | "a" | "A":
-                return "text", self._bytes(self._number())
-            case "z" | "Z":
-                return "text", self._bytes(self._number(1))
-            case ")":
-                return "tuple", self._objects(self._number(1))
-            case "(":
-                return "tuple", self._objects(self._number())
-            case ">":
-                return kind, frozenset(self._objects(self._number()))
-            case "c":
-                return kind, self._code()
-            case "r":
-                found = self._known[self._number()]
-                if found is not None:  # None: still being read (a tuple that contains itself)
-                    return found
+        """Read what follows a type code."""
+        if kind in _FIXED:
+            return kind, self._bytes(_FIXED[kind])
+        if kind in _COUNTED:
+            return "bytes" if kind == "s" else "text", self._bytes(self._number(_COUNTED[kind]))
+        if kind in _HOLDING:
+            objects = self._objects(self._number(_HOLDING[kind]))
+            return ("set", frozenset(objects)) if kind == ">" else ("tuple", objects)
+        if kind == "l":
+            digits = int.from_bytes(self._bytes(4), "little", signed=True)
+            return kind, digits, self._bytes(2 * abs(digits))
+        if kind == "c":  # argument counts by kind, stack size, flags; objects; the first line; two objects
+            counts, objects = self._bytes(20), self._objects(8)
+            name_of_file = 5
+            own = objects[:name_of_file], objects[name_of_file + 1 :]
+            return kind, counts, own, self._bytes(4), self._objects(2)
+        if kind == "r" and (found := self._known[self._number()]) is not None:
+            return found  # None is still being read (a tuple that contains itself)
         raise ValueError(f"an object of the kind {kind!r}, or one that refers to itself")
-
-    def _code(self) -> tuple[object, ...]:
-        counts = self._bytes(20)  # argument counts by kind, stack size, flags
-        objects = self._objects(8)
-        name_of_file = 5
-        line = self._bytes(4)
-        return counts, objects[:name_of_file], objects[name_of_file + 1 :], line, self._objects(2)

@@ -38,8 +38,8 @@ from codeguard.index.sandbox_budget import together
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import NOT_FULLY_READ, Severity, Skipped, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
-from codeguard.ranking.signals.behavior import BehaviorSignal
-from codeguard.ranking.signals.provenance import ProvenanceSignal
+from codeguard.ranking.signals.behavior import SIGNAL as BEHAVIOR
+from codeguard.ranking.signals.provenance import SIGNAL as PROVENANCE
 from codeguard.trust.manifest import NameIndex
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
 
-_MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
-_BEHAVIOR = {rule.id: rule for rule in BehaviorSignal.rules}
+_MODIFIED = next(rule for rule in PROVENANCE.rules if rule.id == "modified")
+_BEHAVIOR = {rule.id: rule for rule in BEHAVIOR.rules}
 _NAMES = stored(Path(__file__).with_name("skipped_files.toml"))
 _AGENT_FILES = {kind: lazy("|".join(forms), re.IGNORECASE) for kind, forms in _NAMES["agent_files"].items()}
 
@@ -132,7 +132,7 @@ def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
         if trust_in_file(base.manifest, chunk, file) is Trust.MODIFIED and chunk.text.strip():
             reason = "the path is trusted, this text of it is not"
             match = Match(_MODIFIED.id, 0, 0, reason, severity)
-            found.append(chunk_finding(reading, chunk, match, ProvenanceSignal.name, _MODIFIED))
+            found.append(chunk_finding(reading, chunk, match, PROVENANCE.name, _MODIFIED))
     return found
 
 
@@ -208,11 +208,10 @@ def _checked(
 
 
 def _of_function(subject: Subject, reading: Reading, context: SignalContext) -> Iterator[Finding]:
-    signal = BehaviorSignal()
     try:
-        evidence = list(signal.examine(subject, context))
+        evidence = list(BEHAVIOR.examine(subject, context))
     except Exception as error:
-        yield finding_of(subject.file, detector_error(signal.name, reading, error))
+        yield finding_of(subject.file, detector_error(BEHAVIOR.name, reading, error))
         return
     for item in evidence:
         if item.id == NOT_FULLY_READ:  # told of the file
@@ -220,13 +219,15 @@ def _of_function(subject: Subject, reading: Reading, context: SignalContext) -> 
         rule = _BEHAVIOR[item.id]
         if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
             rule = replace(rule, severity=Severity.LOW)
-            yield chunk_finding(reading, subject.chunk, Match(item.id, 0, 0, item.reason), signal.name, rule)
+            yield chunk_finding(
+                reading, subject.chunk, Match(item.id, 0, 0, item.reason), BEHAVIOR.name, rule
+            )
         elif item.severity > Severity.INFO:
             # Evidence that does not convict informs the reader, but is no reason to stop a commit.
             shown = item.convicts or item.id == "replaced"
             severity = item.severity if shown else min(item.severity, Severity.LOW)
             match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
-            yield chunk_finding(reading, subject.chunk, match, signal.name, rule)
+            yield chunk_finding(reading, subject.chunk, match, BEHAVIOR.name, rule)
 
 
 # The reasons are discovery's own texts; a test checks that each of them is recognized here.

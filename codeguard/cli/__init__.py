@@ -10,15 +10,12 @@ import difflib
 import gc
 import importlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
-from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
-from codeguard.cli.output import STARTED_IN, fail, fail_for_import, refused, warn
+from codeguard.cli.output import STARTED_IN, fail_for_import, in_one_line
 from codeguard.escaping import escaped
 
 # Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
@@ -55,36 +52,6 @@ _TOGETHER["status"] = "ls diff rm store"
 MODULES = {command: module for module, commands in _TOGETHER.items() for command in commands.split()}
 
 
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    """Report a usage error in one line like every other error, with a pointer to the help."""
-    try:
-        yield
-    except NoArgsIsHelpError:
-        raise
-    except click.UsageError as error:
-        said = " ".join(error.format_message().rstrip(".").split())
-        warn(f"{said[:1].lower()}{said[1:]}{_next_step(error)}")
-        raise click.exceptions.Exit(error.exit_code) from None
-    except OSError as error:  # of click's own output: the help, the version
-        if isinstance(error, BrokenPipeError):
-            raise
-        fail(refused(error))
-
-
-def _next_step(error: click.UsageError) -> str:
-    """Return suggestions for a mistyped option, and the command that shows help."""
-    path = error.ctx.command_path if error.ctx else "codeguard"
-    kind = getattr(getattr(error, "param", None), "type", None)
-    near: list[str] = []
-    if isinstance(kind, click.Choice):
-        wrong = error.message.partition("'")[2].partition("'")[0]
-        near = difflib.get_close_matches(wrong, [str(choice) for choice in kind.choices], n=1)
-    meant = f" (did you mean {near[0]}?)" if near else ""
-    quotes = "put a text of several words in quotes, or see " if "unexpected extra" in error.message else ""
-    return f"{meant}; {quotes}{path} --help"
-
-
 class LazyGroup(click.Group):
     """A group that imports its commands when they are run."""
 
@@ -92,12 +59,12 @@ class LazyGroup(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Read the options before the command."""
-        with _in_one_line():
+        with in_one_line(lambda: " ".join(args[:1])):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Parse the command's own arguments and run it."""
-        with _in_one_line():
+        with in_one_line(lambda: ctx.invoked_subcommand):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

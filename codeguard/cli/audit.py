@@ -18,7 +18,6 @@ from codeguard.cli.output import (
     FORMAT,
     STARTED_IN,
     Progress,
-    guarded,
     origin,
     read_settings,
     say_report,
@@ -110,11 +109,7 @@ class _Command(click.Command):
     help="Write it in another format as well, such as sarif=FILE. Repeatable.",
 )
 @BUDGET
-@click.pass_context
-@guarded
 def audit(
-    context: click.Context,
-    /,
     paths: tuple[Path, ...],
     store: str | None,
     baseline: Path | None,
@@ -157,7 +152,7 @@ def audit(
     from codeguard.models import Severity
     from codeguard.reports.audit_formats import AuditView, rendered
 
-    settings = read_settings(context, store=store)
+    settings = read_settings(store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))
     if store is not None and not settings.state.is_dir():
         raise ConfigError("--store", got=f"no folder {settings.state}", expected="the folder of an index")
@@ -210,11 +205,7 @@ def _output(text: str) -> tuple[str, Path]:
 @store_option("Folder of the index whose trusted code counts.")
 @BUDGET
 @FORMAT
-@click.pass_context
-@guarded
-def check(
-    context: click.Context, target: str, against: tuple[str, ...], store: str | None, format_: str
-) -> None:
+def check(target: str, against: tuple[str, ...], store: str | None, format_: str) -> None:
     """Run the behavior checker on the functions of a file, in the sandbox.
 
     Exit code 1: a function is convicted, is not the trusted function that it claims to be, or spends its share of
@@ -227,7 +218,7 @@ def check(
     from codeguard.reports.check import check_json, check_text, checked_below, untested
 
     path, _, symbol = target.partition("::")
-    settings = read_settings(context, store=store)
+    settings = read_settings(store=store)
     budget = SandboxBudget.of(settings.defense)
     checked = check_file(
         Path(path),

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from codeguard.cli.output import FORMAT, STORE, guarded, read_settings, say, say_json, warn
+from codeguard.cli.output import FORMAT, STORE, read_settings, say, say_json, warn
 from codeguard.corpus.patterns import stored
 from codeguard.errors import ConfigError, NothingToDoError
 
@@ -29,13 +29,11 @@ def config() -> None:
 
 @config.command("show")
 @FORMAT
-@click.pass_context
-@guarded
-def show(context: click.Context, format_: str) -> None:
+def show(format_: str) -> None:
     """Show every setting with its value, and which differ from the default."""
     from codeguard.config import Settings
 
-    settings = read_settings(context)
+    settings = read_settings()
     values, defaults = settings_table(settings), settings_table(Settings())
     if format_ == "json":
         source = str(settings.config_file)
@@ -104,9 +102,7 @@ _ELSEWHERE = re.compile(
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @STORE
 @click.option("--yes", is_flag=True, help="Trust PATHS without asking; they have to be named.")
-@click.pass_context
-@guarded
-def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes: bool) -> None:
+def init(paths: tuple[Path, ...], store: str | None, yes: bool) -> None:
     """Propose what is your own in this folder, and trust it in your configuration once you confirm.
 
     PATHS are trusted instead of what is proposed. A proposal goes by the layout of the folder, which whoever can write
@@ -120,7 +116,7 @@ def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes
             "--yes", got="no PATH", expected="the paths to trust", hint="codeguard init --yes src"
         )
     here = Path.cwd()
-    settings = read_settings(context, store=store)
+    settings = read_settings(store=store)
     found = [file.path.relative_to(here.resolve()) for file in discover([here], root=here).files]
     if not found:
         raise NothingToDoError("no file in this folder", got=str(here))

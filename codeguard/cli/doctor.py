@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codeguard import __version__
-from codeguard.cli.output import EXIT_ERROR, FORMAT, STORE, guarded, read_settings, say, say_json
+from codeguard.cli.output import EXIT_ERROR, FORMAT, STORE, read_settings, say, say_json
 from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirement
 
 if TYPE_CHECKING:
@@ -26,16 +26,14 @@ PACKAGES = "chromadb click numpy RestrictedPython tree-sitter tree-sitter-python
 @click.command()
 @STORE
 @FORMAT
-@click.pass_context
-@guarded
-def doctor(context: click.Context, store: str | None, format_: str) -> None:
+def doctor(store: str | None, format_: str) -> None:
     """Show what works on this machine: sandbox layers, embedding, store, versions.
 
     Exit code 2: there is an index, and it cannot be read.
     """
     from codeguard.sandbox import Level, Sandbox, advice
 
-    settings = read_settings(context, store=store)
+    settings = read_settings(store=store)
     required = settings.defense.required_level
     with Sandbox(Level[required]) as sandbox:
         level, layers = sandbox.level, sandbox.layers()

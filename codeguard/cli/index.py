@@ -15,7 +15,6 @@ from codeguard.cli.output import (
     FORMAT,
     STORE,
     Progress,
-    guarded,
     read_settings,
     say_block,
     say_json,
@@ -54,10 +53,7 @@ if TYPE_CHECKING:
 )
 @FORMAT
 @BUDGET
-@click.pass_context
-@guarded
 def index(
-    context: click.Context,
     paths: tuple[str, ...],
     trust: tuple[str, ...],
     untrust: tuple[str, ...],
@@ -80,7 +76,7 @@ def index(
     from codeguard.api import CodeGuard
     from codeguard.reports.index import index_json, index_text
 
-    settings = read_settings(context, store=store, embedding=embedding, jobs=jobs)
+    settings = read_settings(store=store, embedding=embedding, jobs=jobs)
     settings = settings.replace(include_secrets=include_secrets or settings.include_secrets)
     if not paths and not rebuild:
         paths = _indexed_before(settings)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
-import functools
 import json
 import os
 import shlex
@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from codeguard.errors import CodeguardError, MissingExtraError, NothingToDoError
 from codeguard.escaping import FinishedPage, ReportText, escaped
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
 EXIT_NOTHING = 3
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def say(line: str = "") -> None:
@@ -112,9 +110,15 @@ def origin() -> dict[str, str]:
     return {"command": shlex.join(["codeguard", *sys.argv[1:]]), "made": made}
 
 
-def own_command(context: click.Context) -> list[str]:
+def config_file() -> str | None:
+    """Return the file of `--config`, if it was given."""
+    found: str | None = click.get_current_context().find_root().params.get("config")
+    return found
+
+
+def own_command() -> list[str]:
     """Return the words that start this installation from any folder, in the current one, with the same `--config`."""
-    config = context.find_root().params.get("config")
+    config = config_file()
     chosen = [] if config is None else ["--config", str(Path(config).absolute())]
     return [sys.executable, "-I", "-m", "codeguard", "-C", str(Path.cwd()), *chosen]
 
@@ -174,38 +178,50 @@ def refused(error: OSError) -> CodeguardError:
     return CodeguardError(said, hint=_HINTS.get(error.errno or 0))
 
 
-def guarded(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn errors into one line and an exit code; no traceback reaches a user."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except CodeguardError as error:
-            fail(error)
-        except BrokenPipeError:
-            # The reader has closed the pipe; flushing the buffer at exit must not raise again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(EXIT_ERROR)
-        except ImportError as error:
-            if missing_extra(error) is None:
-                _fail_inside(error)
-            context = click.get_current_context(silent=True)
-            fail_for_import(context.command_path.partition(" ")[2] if context else "this", error)
-        except OSError as error:
-            fail(refused(error))
-        except click.Abort:  # of a question: by itself it is exit code 1, which means findings
-            click.echo(err=True)  # ends the line of the question
-            fail(CodeguardError("no answer to the question, so nothing was written"))
-        except (click.exceptions.Exit, click.ClickException):
-            raise
-        except Exception as error:
+@contextmanager
+def in_one_line(command: Callable[[], str | None]) -> Iterator[None]:
+    """Turn every error of a command, named once it is known, into one line and an exit code, without a traceback."""
+    try:
+        yield
+    except CodeguardError as error:
+        fail(error)
+    except BrokenPipeError:
+        # The reader has closed the pipe; flushing the buffer at exit must not raise again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except ImportError as error:
+        if missing_extra(error) is None:
             _fail_inside(error)
-        except KeyboardInterrupt:
-            warn("interrupted; what was written is consistent, and the same command can be run again")
-            sys.exit(130)
+        fail_for_import(command() or "this", error)
+    except OSError as error:
+        fail(refused(error))
+    except click.Abort:  # of a question: by itself it is exit code 1, which means findings
+        click.echo(err=True)  # ends the line of the question
+        fail(CodeguardError("no answer to the question, so nothing was written"))
+    except (click.exceptions.Exit, NoArgsIsHelpError):
+        raise
+    except click.UsageError as error:
+        said = " ".join(error.format_message().rstrip(".").split())
+        warn(f"{said[:1].lower()}{said[1:]}{_next_step(error)}")
+        raise click.exceptions.Exit(error.exit_code) from None
+    except Exception as error:
+        _fail_inside(error)
+    except KeyboardInterrupt:
+        warn("interrupted; what was written is consistent, and the same command can be run again")
+        sys.exit(130)
 
-    return run
+
+def _next_step(error: click.UsageError) -> str:
+    """Return suggestions for a mistyped option, and the command that shows help."""
+    path = error.ctx.command_path if error.ctx else "codeguard"
+    kind = getattr(getattr(error, "param", None), "type", None)
+    near: list[str] = []
+    if isinstance(kind, click.Choice):
+        wrong = error.message.partition("'")[2].partition("'")[0]
+        near = difflib.get_close_matches(wrong, [str(choice) for choice in kind.choices], n=1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    quotes = "put a text of several words in quotes, or see " if "unexpected extra" in error.message else ""
+    return f"{meant}; {quotes}{path} --help"
 
 
 def _fail_inside(error: Exception) -> NoReturn:
@@ -216,13 +232,12 @@ def _fail_inside(error: Exception) -> NoReturn:
     fail(CodeguardError(f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"))
 
 
-def read_settings(context: click.Context, **changes: Any) -> Settings:
+def read_settings(**changes: Any) -> Settings:
     """Return the settings of `--config`, with the given options and `--budget` applied."""
     from codeguard.config import load_settings  # not needed for `--help`
 
-    path = context.find_root().params.get("config")
-    settings = load_settings(Path(path) if path else None).replace(**changes)
-    seconds = context.meta.get(BUDGET_KEY)
+    settings = load_settings(Path(path) if (path := config_file()) else None).replace(**changes)
+    seconds = click.get_current_context().meta.get(BUDGET_KEY)
     if seconds is None:
         return settings
     return settings.replace(defense=replace(settings.defense, budget_s=seconds))
@@ -308,21 +323,21 @@ FORMAT = format_option()
 
 
 @contextmanager
-def opened_guards(context: click.Context, stores: Sequence[str], **changes: Any) -> Iterator[list[CodeGuard]]:
+def opened_guards(stores: Sequence[str], **changes: Any) -> Iterator[list[CodeGuard]]:
     """Open the guards of stores, or that of the settings."""
     from codeguard.api import CodeGuard
 
-    every = [read_settings(context, store=store, **changes) for store in dict.fromkeys(stores) or [None]]
+    every = [read_settings(store=store, **changes) for store in dict.fromkeys(stores) or [None]]
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(CodeGuard.open(settings=each, create=False)) for each in every]
 
 
 @contextmanager
-def opened_index(context: click.Context, store: str | None) -> Iterator[Workspace]:
+def opened_index(store: str | None) -> Iterator[Workspace]:
     """Open the index of the settings, and show its warnings if nothing went wrong."""
     from codeguard.index.workspace import Workspace
 
-    workspace = Workspace(read_settings(context, store=store))
+    workspace = Workspace(read_settings(store=store))
     try:
         yield workspace
         for line in workspace.warnings:

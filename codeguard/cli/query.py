@@ -11,7 +11,6 @@ from codeguard.cli.output import (
     BUDGET,
     STORES,
     format_option,
-    guarded,
     opened_guards,
     origin,
     say_json,
@@ -57,10 +56,7 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
 @click.option("--embedding", help="The embedding the index was made with.  [default: as remembered]")
 @format_option("html")
 @BUDGET
-@click.pass_context
-@guarded
 def query(
-    context: click.Context,
     text: str | None,
     k: int,
     per_file: int,
@@ -85,7 +81,7 @@ def query(
         got = "nothing" if text is None else "TEXT and --batch"
         raise ConfigError("query what?", got=got, expected="TEXT or --batch FILE", hint=EXAMPLE)
     how = {"mode": mode, "order": order, "defense": not no_defense}
-    with opened_guards(context, stores, embedding=embedding) as guards:
+    with opened_guards(stores, embedding=embedding) as guards:
         said: set[str] = set()
         if batch is not None:
             for group in _groups(batch):

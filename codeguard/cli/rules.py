@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.output import FORMAT, guarded, read_settings, say, say_block, say_json, store_option
+from codeguard.cli.output import FORMAT, read_settings, say, say_block, say_json, store_option
 
 
 @click.command()
 @FORMAT
-@guarded
 def rules(format_: str) -> None:
     """List every rule of the audit."""
     from codeguard.audit.rules import all_rules
@@ -33,9 +32,7 @@ def rules(format_: str) -> None:
 @click.command()
 @click.argument("rule", metavar="RULE|FILE::SYMBOL")
 @FORMAT
-@click.pass_context
-@guarded
-def explain(context: click.Context, rule: str, format_: str) -> None:
+def explain(rule: str, format_: str) -> None:
     """Explain one rule (`signal.rule`), or the contract that a trusted function is taken to have (`FILE::SYMBOL`).
 
     Of a rule: why, a bad and a good example, CWE, severity. Of a function: what it takes, promises and leaves open.
@@ -47,7 +44,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
     if separator:
         from codeguard.audit.check import contract_of
 
-        lines = contract_of(Path(path), symbol, read_settings(context))
+        lines = contract_of(Path(path), symbol, read_settings())
         if format_ == "json":
             say_json({"schema": "codeguard.contract/1", "function": rule, "contract": lines})
             return
@@ -90,11 +87,7 @@ def explain(context: click.Context, rule: str, format_: str) -> None:
 @click.option("--by", metavar="NAME", help="Who.  [default: the name of your account]")
 @store_option("Folder of the index whose state keeps it.")
 @FORMAT
-@click.pass_context
-@guarded
-def accept(
-    context: click.Context, digest: str, reason: str, by: str | None, store: str | None, format_: str
-) -> None:
+def accept(digest: str, reason: str, by: str | None, store: str | None, format_: str) -> None:
     """Overrule the findings about a chunk's text, given its DIGEST (sha256, as audit and query show it).
 
     The decision is stored in the state directory with name and date, and always shown from then on. A changed
@@ -104,7 +97,7 @@ def accept(
 
     from codeguard.trust.acceptances import accept as keep
 
-    settings = read_settings(context, store=store)
+    settings = read_settings(store=store)
     entry = keep(settings.state, digest.lower(), reason, by=by)
     if format_ == "json":
         say_json({"schema": "codeguard.accept/1", **asdict(entry)})

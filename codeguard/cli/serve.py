@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codeguard import interpreter
-from codeguard.cli.output import BUDGET, STORE, STORES, guarded, opened_guards, say, warn
+from codeguard.cli.output import BUDGET, STORE, STORES, config_file, opened_guards, say, warn
 
 if TYPE_CHECKING:
     from codeguard.api import CodeGuard
@@ -24,12 +24,12 @@ COMMAND = "from codeguard.cli import main; main()"
 
 
 @contextmanager
-def _guards(context: click.Context, stores: Sequence[str]) -> Iterator[list[CodeGuard]]:
+def _guards(stores: Sequence[str]) -> Iterator[list[CodeGuard]]:
     """Open the guards of stores, and warn where the sandbox is too weak for checks."""
     from codeguard.config import below_level
     from codeguard.index.sandbox_budget import own_level
 
-    with opened_guards(context, stores) as guards:
+    with opened_guards(stores) as guards:
         if below := below_level(own_level().name, guards[0].settings.defense.required_level):
             warn(below)
         yield guards
@@ -41,9 +41,7 @@ def _guards(context: click.Context, stores: Sequence[str]) -> Iterator[list[Code
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one."
 )
 @BUDGET
-@click.pass_context
-@guarded
-def serve(context: click.Context, store: str | None, port: int) -> None:
+def serve(store: str | None, port: int) -> None:
     """Serve the index as a web site on this machine, until interrupted.
 
     Answers with what the defense pushed out and why, a map of what is trusted, unknown and convicted, and findings.
@@ -54,7 +52,7 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
     from codeguard.integrations.web import serve as answer
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
-    with _guards(context, [store] if store else []) as (guard,), bound(port) as listening:
+    with _guards([store] if store else []) as (guard,), bound(port) as listening:
         gate = Gate(listening.getsockname()[1])
         application = Application(guard, gate)
         click.echo(gate.address)  # `say` would mask the token
@@ -87,19 +85,15 @@ def serve(context: click.Context, store: str | None, port: int) -> None:
     "--refresh/--no-refresh", default=True, show_default=True, help="Index again what the disk has changed."
 )
 @BUDGET
-@click.pass_context
-@guarded
-def mcp(
-    context: click.Context, stores: tuple[str, ...], mode: str, roots: tuple[Path, ...], refresh: bool
-) -> None:
+def mcp(stores: tuple[str, ...], mode: str, roots: tuple[Path, ...], refresh: bool) -> None:
     """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout.
 
     With several --store, code is checked against what the first one trusts.
     """
     from codeguard.integrations.mcp import make_server
 
-    with _guards(context, stores) as guards:
-        refreshed = Refreshed(guards, context.find_root().params.get("config"))
+    with _guards(stores) as guards:
+        refreshed = Refreshed(guards, config_file())
         start = refreshed.start if refresh else lambda: None
         make_server(*guards, mode=mode, roots=roots, refresh=start).run("stdio")
 

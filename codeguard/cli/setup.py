@@ -17,16 +17,14 @@ import click
 
 from codeguard.cli.output import (
     EXIT_ERROR,
-    EXIT_NOTHING,
     STORE,
-    guarded,
     own_command,
     read_settings,
     say,
     say_block,
     warn,
 )
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, NothingToDoError
 
 LONGEST = 1 << 20  # bytes of a client's configuration
 LONGEST_CALL = 64 << 20  # bytes that a client says of the file that it is about to read
@@ -69,11 +67,7 @@ def _clients(server: Mapping[str, Any], hook: str) -> dict[str, dict[str, dict[s
     "--no-hook", is_flag=True, help="Leave out the check of each file before the assistant reads it."
 )
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.pass_context
-@guarded
-def setup(
-    context: click.Context, client: str, store: str | None, only_print: bool, no_hook: bool, yes: bool
-) -> None:
+def setup(client: str, store: str | None, only_print: bool, no_hook: bool, yes: bool) -> None:
     """Connect an assistant to the index of this folder, in the assistant's own configuration.
 
     Shows what is added to which file, asks, and leaves everything else in the file as it is. Where the client offers
@@ -82,7 +76,7 @@ def setup(
     from codeguard.trust.state_files import write_atomically
 
     project = Path.cwd()
-    command = own_command(context)
+    command = own_command()
     place = [] if store is None else ["--store", store if "://" in store else str(Path(store).absolute())]
     server = {"command": command[0], "args": [*command[1:], "mcp", "--root", str(project), *place]}
     planned = []
@@ -109,7 +103,7 @@ def setup(
             raise ConfigError(f"{path} was changed meanwhile", hint="run the same command again")
         write_atomically(path, after, path.stat().st_mode & 0o777 if before else 0o600)
         say(f"written: {path}")
-    if not read_settings(context, store=store).state.exists():
+    if not read_settings(store=store).state.exists():
         warn("there is no index yet; next: codeguard index PATH… --trust PATH")
     if find_spec("mcp") is None:
         from codeguard.extras import installation, requirement
@@ -190,9 +184,7 @@ def _form(item: Any) -> str:
 
 
 @click.command()
-@click.pass_context
-@guarded
-def hook(context: click.Context) -> None:
+def hook() -> None:
     """Audit the file that an assistant is about to read, which its client names in JSON on stdin.
 
     `codeguard setup` writes it into the client's configuration. Exit code 2, with the findings on stderr, blocks the
@@ -208,7 +200,8 @@ def hook(context: click.Context) -> None:
         raise ConfigError("the call of the hook", got="no file_path", expected="JSON of the client") from None
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            context.invoke(audit, paths=(path,), no_behavior=True)
-    except SystemExit as end:
-        if end.code not in (0, EXIT_NOTHING):
-            sys.exit(EXIT_ERROR)
+            click.get_current_context().invoke(audit, paths=(path,), no_behavior=True)
+    except NothingToDoError as error:
+        warn(str(error))
+    except (SystemExit, KeyboardInterrupt):
+        sys.exit(EXIT_ERROR)

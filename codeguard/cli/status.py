@@ -15,7 +15,6 @@ from codeguard.cli.output import (
     FORMAT,
     STORE,
     Progress,
-    guarded,
     opened_index,
     read_settings,
     say,
@@ -31,15 +30,13 @@ if TYPE_CHECKING:
 @click.command()
 @STORE
 @FORMAT
-@click.pass_context
-@guarded
-def status(context: click.Context, store: str | None, format_: str) -> None:
+def status(store: str | None, format_: str) -> None:
     """Summarize what is indexed, trusted, found and changed since, and what to do next."""
     from codeguard.index.maintenance import changes, indexed_files
     from codeguard.reports.index import trend_lines
     from codeguard.reports.styled import counted, kinds, level_line
 
-    with opened_index(context, store) as workspace:
+    with opened_index(store) as workspace:
         files, since, trend = indexed_files(workspace), changes(workspace), workspace.trend
         suspects = [item for item in files if item.suspects]
         facts: dict[str, Any] = {
@@ -65,7 +62,7 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         if refused:
             sys.exit(EXIT_ERROR)
         return
-    required = read_settings(context, store=store).defense.required_level
+    required = read_settings(store=store).defense.required_level
     chunks = counted(facts["chunks"], "chunk")
     say(f"indexed    {counted(len(files), 'file')}, cut into {chunks} (functions and other pieces)")
     say(f"from       {', '.join(facts['indexed_paths'])}")
@@ -129,10 +126,7 @@ def _refused(workspace: Workspace) -> str:
 )
 @STORE
 @FORMAT
-@click.pass_context
-@guarded
 def ls(
-    context: click.Context,
     paths: tuple[str, ...],
     trusted: bool,
     convicted: bool,
@@ -143,7 +137,7 @@ def ls(
     from codeguard.index.maintenance import compared, indexed_files
     from codeguard.reports.styled import Styled, line
 
-    with opened_index(context, store) as workspace:
+    with opened_index(store) as workspace:
         listed = indexed_files(workspace, [path.rstrip("/").removeprefix("./") for path in paths])
         files = [
             item
@@ -176,9 +170,7 @@ def ls(
 @click.command()
 @STORE
 @FORMAT
-@click.pass_context
-@guarded
-def diff(context: click.Context, store: str | None, format_: str) -> None:
+def diff(store: str | None, format_: str) -> None:
     """Show what has changed on disk since the last index: new (+), changed (~) and deleted (-) files.
 
     Files are compared by content; one that is not trusted is not read if its times, size and inode are those of
@@ -187,7 +179,7 @@ def diff(context: click.Context, store: str | None, format_: str) -> None:
     from codeguard.index.maintenance import changes
     from codeguard.reports.styled import Styled, line
 
-    with opened_index(context, store) as workspace:
+    with opened_index(store) as workspace:
         since = changes(workspace)
     if format_ == "json":
         say_json({"schema": "codeguard.diff/1", **asdict(since)})
@@ -201,9 +193,7 @@ def diff(context: click.Context, store: str | None, format_: str) -> None:
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @STORE
-@click.pass_context
-@guarded
-def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> None:
+def rm(paths: tuple[Path, ...], store: str | None) -> None:
     """Remove files, and everything below folders, from the index. The files themselves stay.
 
     A later `index` of a parent folder adds them again if they still exist: exclude them with --exclude.
@@ -211,7 +201,7 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
     from codeguard.index.maintenance import remove
     from codeguard.reports.styled import counted, some_of
 
-    with opened_index(context, store) as workspace:
+    with opened_index(store) as workspace:
         gone = remove(workspace, paths)
     say(f"out of the index: {counted(len(gone), 'file')}: {some_of(gone)}")
 
@@ -229,14 +219,12 @@ def store() -> None:
 @click.option("--all", "all_", is_flag=True, help="Embed every chunk again, not a sample.")
 @click.option("--repair", is_flag=True, help="Write again what is missing or rewritten.")
 @FORMAT
-@click.pass_context
-@guarded
-def verify_command(context: click.Context, store: str | None, all_: bool, repair: bool, format_: str) -> None:
+def verify_command(store: str | None, all_: bool, repair: bool, format_: str) -> None:
     """Compare catalog and vectors; exit code 1 if something is missing, unknown or rewritten."""
     from codeguard.errors import REBUILD
     from codeguard.index.maintenance import verify
 
-    with opened_index(context, store) as workspace:
+    with opened_index(store) as workspace:
         report = verify(workspace, all_vectors=all_, repair=repair, progress=Progress())
     if format_ == "json":
         say_json({"schema": "codeguard.index.store-verify/1", "clean": report.clean, **asdict(report)})

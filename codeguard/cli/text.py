@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, FORMAT, guarded, option_group, say, say_json, warn
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, FORMAT, option_group, say, say_json, warn
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
@@ -67,7 +67,6 @@ def text() -> None:
 @click.option("--base", "base_file", type=FILE, required=True, help="Labelled documents that are right.")
 @detector_options
 @output_options
-@guarded
 def label_flip(batch: Path, base_file: Path, embedding: str, format_: str, **options: Any) -> None:
     """Check the labels of BATCH against its texts, using a base with correct labels.
 
@@ -114,7 +113,6 @@ def label_flip(batch: Path, base_file: Path, embedding: str, format_: str, **opt
 @click.option("--keep", type=click.IntRange(0), default=2, show_default=True, help="0 keeps all that pass.")
 @llm_options
 @output_options
-@guarded
 def filter_command(
     documents: Path | None,
     query: str,
@@ -195,7 +193,6 @@ def filter_command(
 @click.option("--trust-source", "trusted", multiple=True, help="A source that you trust; may be repeated.")
 @llm_options
 @output_options
-@guarded
 def consensus_command(
     documents: Path,
     query: str,

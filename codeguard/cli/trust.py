@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codeguard.cli.output import EXIT_FINDINGS, FORMAT, STORE, guarded, read_settings, say, say_json, warn
+from codeguard.cli.output import EXIT_FINDINGS, FORMAT, STORE, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 from codeguard.index.trusted_paths import below
 
@@ -52,10 +52,7 @@ def trust() -> None:
 @_LABEL
 @click.option("--expires-days", type=click.IntRange(min=0), default=90, show_default=True, help="0 is never.")
 @click.option("--output", type=_PLACE, help="[default: codeguard.manifest.json in ROOT]")
-@click.pass_context
-@guarded
 def build(
-    context: click.Context,
     root: Path,
     scope: tuple[str, ...],
     label: str | None,
@@ -74,7 +71,7 @@ def build(
     manifest = _manifest_of(
         root,
         scope=tuple(scope) or (".",),
-        label=label or _default_label(context, root),
+        label=label or _default_label(root),
         version=before + 1,
         created=now,
         expires=now + timedelta(days=expires_days) if expires_days else None,
@@ -92,9 +89,7 @@ def build(
     metavar="IDENTITY",
     help="From now on this key's signature counts here, as this person's: a policy for it is written.",
 )
-@click.pass_context
-@guarded
-def sign(context: click.Context, file: Path, key: Path | None, count_as: str | None) -> None:
+def sign(file: Path, key: Path | None, count_as: str | None) -> None:
     """Sign a manifest, or add a signature to a signed one.
 
     A signature counts only where a signing policy in the user's configuration says so. --count-as writes one for the
@@ -118,12 +113,12 @@ def sign(context: click.Context, file: Path, key: Path | None, count_as: str | N
     manifest = manifest_from_json(payload)
     signer = load_signer(key, _passphrase)
     if count_as is not None:
-        place = _count_on(context, file, manifest.root, signer, count_as)
+        place = _count_on(file, manifest.root, signer, count_as)
         warn(f"its signature counts from now on: written in {place}")
     envelope = sign_payload(payload, signer, envelope)
     write_atomically(file, envelope.to_json())
     _report(manifest, file, len(envelope.signatures))
-    if not read_settings(context).signing:
+    if not read_settings().signing:
         warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
 
 
@@ -131,9 +126,7 @@ def sign(context: click.Context, file: Path, key: Path | None, count_as: str | N
 @_ROOT
 @_LABEL
 @FORMAT
-@click.pass_context
-@guarded
-def verify(context: click.Context, root: Path, label: str | None, format_: str) -> None:
+def verify(root: Path, label: str | None, format_: str) -> None:
     """Compare ROOT with its signed manifest, byte by byte.
 
     Exit code 1 if anything is refused; every difference is listed with got and expected values.
@@ -142,7 +135,7 @@ def verify(context: click.Context, root: Path, label: str | None, format_: str) 
     from codeguard.trust.verify import open_signed, user_policy
 
     _existing_folder(root)
-    policy = user_policy(read_settings(context), root, label)
+    policy = user_policy(read_settings(), root, label)
     verified: VerifiedManifest | None = None
     try:
         verified = open_signed(root, policy)
@@ -174,16 +167,14 @@ def verify(context: click.Context, root: Path, label: str | None, format_: str) 
 @trust.command()
 @STORE
 @FORMAT
-@click.pass_context
-@guarded
-def show(context: click.Context, store: str | None, format_: str) -> None:
+def show(store: str | None, format_: str) -> None:
     """Print what an index trusts: each path with the number of its trusted files, signed or not, and since when.
 
     Exit code 2 if one of their manifests does not verify.
     """
     from codeguard.index.workspace import Workspace
 
-    with contextlib.closing(Workspace(read_settings(context, store=store))) as workspace:
+    with contextlib.closing(Workspace(read_settings(store=store))) as workspace:
         for line in workspace.warnings:
             warn(line)
         known = workspace.trusted_paths
@@ -208,9 +199,7 @@ def show(context: click.Context, store: str | None, format_: str) -> None:
 @click.option("--key", type=_PLACE, help="Private key, PEM.", required=True)
 @click.option("--yes", is_flag=True, help="Sign without asking.")
 @_LABEL
-@click.pass_context
-@guarded
-def update(context: click.Context, root: Path, key: Path, yes: bool, label: str | None) -> None:
+def update(root: Path, key: Path, yes: bool, label: str | None) -> None:
     """Verify the current manifest, show what was edited since, and sign its successor."""
     from codeguard.reports.styled import counted
     from codeguard.trust.manifest import manifest_to_json
@@ -220,7 +209,7 @@ def update(context: click.Context, root: Path, key: Path, yes: bool, label: str 
     from codeguard.trust.verify import VersionsSeen, open_signed, user_policy
 
     _existing_folder(root)
-    policy = user_policy(read_settings(context), root, label)
+    policy = user_policy(read_settings(), root, label)
     old = open_signed(root, policy, renewing=True)
     before, now = old.manifest, datetime.now(UTC).replace(microsecond=0)
     # The files are read once, so that what is signed is exactly what was shown.
@@ -266,20 +255,18 @@ def _existing_folder(root: Path) -> None:
         raise CorpusError(f"no such folder: {root}", hint="check the path")
 
 
-def _default_label(context: click.Context, root: Path) -> str:
+def _default_label(root: Path) -> str:
     """Return the label of the configuration's policy for the folder, else the name of the folder."""
     from codeguard.trust.policy import policies
     from codeguard.trust.verify import choose_policy
 
     try:
-        return choose_policy(policies(read_settings(context)), root).root
+        return choose_policy(policies(read_settings()), root).root
     except ConfigError:
         return root.resolve().name
 
 
-def _count_on(
-    context: click.Context, manifest: Path, label: str, signer: CryptoSigner, identity: str
-) -> Path:
+def _count_on(manifest: Path, label: str, signer: CryptoSigner, identity: str) -> Path:
     """Let the signatures of a key count for the folder of a manifest; return the configuration that says so.
 
     Raises:
@@ -291,7 +278,7 @@ def _count_on(
     from codeguard.trust.state_files import write_atomically
     from codeguard.trust.verify import choose_policy
 
-    settings, tree, keyid = read_settings(context), manifest.resolve().parent, signer.public_key.keyid
+    settings, tree, keyid = read_settings(), manifest.resolve().parent, signer.public_key.keyid
     place, known = settings.config_file, policies(settings)
     refuse_inside(place, tree, "configuration")
     if known and keyid in load_keys(choose_policy(known, tree), tree=tree):

@@ -7,14 +7,13 @@ Plain names are in `effects.toml` and `tables.toml`, patterns and what is comput
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.patterns import lazy, stored
 from codeguard.flow.values import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
 
 WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
@@ -75,21 +74,19 @@ class Effects:
         return list(dict.fromkeys(what for use, what in _SINKS.items() if self.has(use, name)))
 
 
+_FILE = Path(__file__).with_suffix(".toml")
+
+
 def effects_of(language: str) -> Effects | None:
     """Return the table of a language, or None if it has none."""
     language = _LANGUAGES.get(language, language)
-    return _table(language) if language in _stored() else None
-
-
-@cache
-def _stored() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return _table(language) if language in stored(_FILE) else None
 
 
 @cache
 def _table(language: str) -> Effects:
     uses: dict[str, dict[str, str]] = {}
-    for use, names in _stored()[language].items():
+    for use, names in stored(_FILE)[language].items():
         if use == "host":
             uses[use] = {name: kind for kind, listed in names.items() for name in listed.split()}
         elif use == "constants":
@@ -97,7 +94,7 @@ def _table(language: str) -> Effects:
         elif use != "exact":
             parted = (name.partition(":") for name in names.split())
             uses[use] = {name: number for name, _, number in parted}
-    exact = _stored()[language].get("exact", False)
+    exact = stored(_FILE)[language].get("exact", False)
     known = {use: uses.get(use, {}) for use in (*_SINKS, *_WRITING, "connects")}
     acts = (*_SINKS, "copies", "destroys", "connects") if exact else (*_SINKS, *_WRITING)
     uses["acts"] = {name: "" for use in acts for name in known[use]}
@@ -120,7 +117,7 @@ SENDING, DECODING = python_names("sends"), python_names("decodes")
 RUNNING_CODE, RUNNING_COMMANDS = python_names("code"), python_names("shells", "starts", "commands")
 
 
-_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+_TABLES: dict[str, Any] = stored(Path(__file__).with_name("tables.toml"))
 
 
 def _cleaned(table: str) -> dict[str, frozenset[str]]:

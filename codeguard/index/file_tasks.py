@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 
 from codeguard.corpus.chunking.chunker import assembled, cuts_by_lines, cuts_of, read_file_text
-from codeguard.corpus.chunking.cutting import cuts_from, cuts_values
+from codeguard.corpus.chunking.cutting import cuts_from
 from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets, without_secrets
 from codeguard.errors import CorpusError
 from codeguard.index.executor import BatchSize, answered
@@ -58,7 +58,7 @@ def chunk_task() -> Run:
     def cuts(file: list[str]) -> Iterator[object]:
         name, data = file
         try:
-            yield cuts_values(cuts_of(read_file_text(name, data.encode("latin-1"))))
+            yield cuts_of(read_file_text(name, data.encode("latin-1")))
         except CorpusError:
             yield None
 

@@ -257,7 +257,8 @@ class _Assistant:
         reports = self._guards[0].workspace.reports()
         checked = [(chunk, reports(chunk, file)) for chunk in file.chunks if checkable(chunk)]
         contradicted = any(report.verdict in CONVICTING or report.false_claim for _, report in checked)
-        passed = bool(checked) and all(_is_pass(report) for _, report in checked)
+        full = (report.verdict is Verdict.PASS and report.coverage is Coverage.FULL for _, report in checked)
+        passed = bool(checked) and all(full)
         passed = passed and all(_is_told(chunk, checked) for chunk in file.chunks)
         outcome = said.pop("outcome")
         rules = {item["rule"] for item in said["findings"]} - DEMOTING
@@ -374,10 +375,6 @@ def _left_out(items: Sequence[Ranked], fence: Fence) -> dict[str, Any]:
 def _was_compared(report: CheckReport) -> bool:
     """Return whether a function was run, or is the trusted text itself, which needs no run."""
     return bool(report.calls) or report.verdict is Verdict.PASS
-
-
-def _is_pass(report: CheckReport) -> bool:
-    return report.verdict is Verdict.PASS and report.coverage is Coverage.FULL
 
 
 def _is_told(chunk: Chunk, checked: Sequence[tuple[Chunk, CheckReport]]) -> bool:

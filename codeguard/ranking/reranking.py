@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -23,6 +23,7 @@ from codeguard.models import (
     OnDisk,
     Trust,
     Verdict,
+    named,
     parts_digest,
     text_digest,
 )
@@ -151,26 +152,11 @@ class Ranked:
     def to_json(self) -> dict[str, Any]:
         """Return the object for one candidate in schema `codeguard.query/1`."""
         return {
-            "rank": self.rank,
-            "baseline_rank": self.baseline_rank,
-            "path": self.chunk.path,
-            "symbol": self.chunk.symbol,
-            "kind": self.chunk.kind.value,
-            "start_line": self.chunk.start_line,
-            "end_line": self.chunk.end_line,
-            "sha256": self.chunk.sha256,
-            "text": self.chunk.text,
-            "masked": self.chunk.masked,
-            "distance": self.distance,
-            "penalty": self.penalty,
-            "beside_own": self.beside_own,
-            "score": self.score,
-            "trust": self.trust.value,
-            "on_disk": self.on_disk.value,
-            "verdict": self.verdict,
-            "coverage": self.coverage,
-            "convicted": self.convicted,
-            "demoted": self.demoted,
+            **named(self, "rank baseline_rank"),
+            **named(self.chunk, "path symbol kind start_line end_line sha256 text masked"),
+            **named(
+                self, "distance penalty beside_own score trust on_disk verdict coverage convicted demoted"
+            ),
             "not_yet": list(self.not_yet),
             "copies": [copy.to_place() for copy in self.copies],
             "evidence": [item.to_json() for item in self.evidence],
@@ -210,12 +196,7 @@ class Ranking:
         """Return the stable form of the ranking, schema `codeguard.query/1`."""
         return {
             "schema": "codeguard.query/1",
-            "query": self.query,
-            "k": self.k,
-            "store": self.store,
-            "sandbox_level": self.sandbox_level,
-            "mode": self.mode,
-            "order": self.order,
+            **named(self, "query k store sandbox_level mode order"),
             "results": [item.to_json() for item in self.results],
             "ranking": [item.to_json() for item in self.ranking],
             "dropped": [item.to_json() for item in self.dropped],
@@ -238,7 +219,11 @@ def rank(
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
     baseline = tuple(item.placed(position, position) for position, item in enumerate(retrieved, 1))
-    key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
+
+    def key(item: Ranked) -> tuple[float, ...]:
+        groups = (item.penalty,) if order == "penalty" else (item.convicted, item.demoted, item.score)
+        return (*groups, item.baseline_rank)
+
     ordered = _behind_twins(sorted(baseline, key=key))
     retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
     dropped = tuple(
@@ -373,14 +358,6 @@ def _is_counterpart(item: Ranked, differing: Ranked) -> bool:
     if item.trust is not Trust.TRUSTED or item.chunk.path != path or not line.isdigit():
         return False
     return item.chunk.start_line <= int(line) <= item.chunk.end_line
-
-
-def _by_score(item: Ranked) -> tuple[bool, bool, float, int]:
-    return (item.convicted, item.demoted, item.score, item.baseline_rank)
-
-
-def _by_penalty(item: Ranked) -> tuple[float, int]:
-    return (item.penalty, item.baseline_rank)
 
 
 def keeps(item: Ranked, drop_threshold: float) -> bool:

@@ -13,7 +13,7 @@ from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import all_rules, kind_of_rule
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage, ReportText, escaped
-from codeguard.models import Severity
+from codeguard.models import Severity, named
 from codeguard.reports.styled import counted, level_line
 
 LEVELS = {  # of SARIF and, but for a letter, of GitHub
@@ -60,14 +60,9 @@ def audit_json(report: AuditReport, fail_on: Severity = Severity.MEDIUM) -> dict
     failing = {item.fingerprint for item in report.failing(fail_on)}
     return {
         "schema": "codeguard.audit/1",
-        "files": report.files,
-        "functions": report.functions,
-        "lines": report.lines,
-        "trust": report.trust,
+        **named(report, "files functions lines trust"),
         "trusted_files": report.trusted,
-        "sandbox_level": report.sandbox_level,
-        "checked": report.checked,
-        "ran": report.ran,
+        **named(report, "sandbox_level checked ran"),
         "budget": report.budget and asdict(report.budget),
         "hidden": report.hidden,
         "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
@@ -75,7 +70,7 @@ def audit_json(report: AuditReport, fail_on: Severity = Severity.MEDIUM) -> dict
         "findings": [
             {**finding_json(item), "fails": item.fingerprint in failing} for item in report.findings
         ],
-        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "skipped": [asdict(item) for item in report.skipped],
         "notes": list(report.notes),
         "warnings": list(report.warnings),
     }
@@ -87,19 +82,10 @@ def finding_json(item: Finding) -> dict[str, Any]:
         "rule": item.rule,
         "kind": kind_of_rule(item.rule).value,
         "path": item.path,
-        "start_line": item.place.start_line,
-        "start_column": item.place.start_column,
-        "end_line": item.place.end_line,
-        "end_column": item.place.end_column,
+        **named(item.place, "start_line start_column end_line end_column"),
         "severity": item.severity.name.lower(),
         "confidence": item.confidence.name.lower(),
-        "reason": item.reason,
-        "symbol": item.symbol,
-        "digest": item.digest,
-        "text_digest": item.text_digest,
-        "fingerprint": item.fingerprint,
-        "standing": item.standing.value,
-        "note": item.note,
+        **named(item, "reason symbol digest text_digest fingerprint standing note"),
         "measurements": dict(item.measurements),
     }
 
@@ -130,7 +116,8 @@ def _annotation(item: Finding, rule: Rule | None) -> str:
     }
     if place.end_line == place.start_line:  # columns count only within one line
         properties |= {"col": str(place.start_column), "endColumn": str(place.end_column)}
-    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    shown = {key: _message(text).replace(":", "%3A").replace(",", "%2C") for key, text in properties.items()}
+    listed = ",".join(map("=".join, shown.items()))
     lines = [item.reason, rule.advice if rule is not None else ""]
     lines.append(
         "{} severity, {} confidence; codeguard explain ".format(*_grades(item))
@@ -146,10 +133,6 @@ def _grades(item: Finding) -> tuple[str, str]:
 
 def _message(text: str) -> str:
     return escaped(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def job_summary(view: AuditView) -> FinishedPage:

@@ -136,11 +136,8 @@ def _physical(item: Finding) -> dict[str, Any]:
     }
     if item.snippet.strip():
         region["snippet"] = {"text": escaped(item.snippet)}
-    return {"artifactLocation": {"uri": _uri(item.path), "uriBaseId": ROOT}, "region": region}
-
-
-def _uri(path: str) -> str:
-    return quote(path.encode("utf-8", "surrogatepass"), safe="/")
+    uri = quote(item.path.encode("utf-8", "surrogatepass"), safe="/")
+    return {"artifactLocation": {"uri": uri, "uriBaseId": ROOT}, "region": region}
 
 
 def _suppression(item: Finding) -> dict[str, Any]:

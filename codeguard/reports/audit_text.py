@@ -40,7 +40,8 @@ def render(view: AuditView) -> ReportText:
         for heading, rules in parts.items():
             count = sum(map(len, rules.values()))
             lines += ["", heading.format(counted(count, "finding"))] if count else []
-            for rule, group in sorted(rules.items(), key=_worst_last):
+            worst = {rule: max(item.severity for item in group) for rule, group in rules.items()}
+            for rule, group in sorted(rules.items(), key=lambda row: (worst[row[0]], row[0])):
                 lines += _group(rule, group, *advice.get(rule, ("", "")))
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
@@ -50,10 +51,6 @@ def render(view: AuditView) -> ReportText:
     unlisted = sum(count for severity, count in report.below.items() if severity >= view.fail_on)
     text = "\n".join([*lines, _counts(report, failing + unlisted)])
     return ReportText(text, (item.digest for item in report.findings))
-
-
-def _worst_last(of_rule: tuple[str, Sequence[Finding]]) -> tuple[int, str]:
-    return max(item.severity for item in of_rule[1]), of_rule[0]
 
 
 def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:

@@ -14,7 +14,7 @@ from codeguard.behavior.source.definitions import Function, parse_or_none
 from codeguard.config import below_level
 from codeguard.escaping import escaped
 from codeguard.index.sandbox_budget import BudgetReport
-from codeguard.models import CONVICTING, CheckReport, Verdict
+from codeguard.models import CONVICTING, CheckReport, Verdict, named
 from codeguard.ranking.signals.behavior import describe
 
 NOT_REACHED = "not reached: "
@@ -56,11 +56,7 @@ def check_json(
         "budget": budget and asdict(budget),
         "functions": [
             {
-                "path": item.chunk.path,
-                "symbol": item.chunk.symbol,
-                "start_line": item.chunk.start_line,
-                "end_line": item.chunk.end_line,
-                "sha256": item.chunk.sha256,
+                **named(item.chunk, "path symbol start_line end_line sha256"),
                 "convicted": item.report.verdict in CONVICTING,
                 **{name: value for name, value in item.report.to_json().items() if name != "answers"},
             }

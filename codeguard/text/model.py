@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from codeguard.errors import CodeguardError
-from codeguard.models import text_digest
+from codeguard.models import named, text_digest
 
 
 class TextDefenseError(CodeguardError):
@@ -54,9 +54,7 @@ class Judgment:
         return {
             "id": self.document.id,
             "label": self.document.label,
-            "kept": self.kept,
-            "rule": self.rule,
-            "reason": self.reason,
+            **named(self, "kept rule reason"),
             "scores": {name: round(value, 6) for name, value in self.scores.items()},
         }
 

@@ -217,8 +217,6 @@ _TAG = lazy("[\U000e0000-\U000e007f]")
 _FLAG = lazy("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
 _SELECTOR = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_BEFORE_KEY = ("==", "!=", "[", " in", " case", "get(", "is")
-_AFTER_KEY = ("==", "!=", "]", ":", " in ", "=>")
 _TEXT_OR_EMOJI = "\ufe0e\ufe0f"
 _JOINER = "\u200d"
 _MARKS = "\u200e\u200f\u061c"
@@ -262,24 +260,12 @@ def _judged(places: _Places, start: int, end: int) -> Match | None:
     reason = f"invisible character {_named(stray[0])}"
     if segment is None:
         return Match("invisible", start, end, f"{reason} in code")
-    severity, in_string = Severity.INFO, segment.kind is SegmentKind.STRING
+    severity = Severity.INFO
     if not spaces and stray[0] != _SOFT_HYPHEN and before and after and _latin(before) and _latin(after):
-        breaks_a_line = stray[0] == _ZERO_WIDTH_SPACE and (not in_string or " " in segment.text)
+        within = segment.kind is not SegmentKind.STRING or " " in segment.text
+        breaks_a_line = within and stray[0] == _ZERO_WIDTH_SPACE
         severity = Severity.INFO if breaks_a_line else Severity.MEDIUM
-    if severity is Severity.INFO and in_string and _is_key(text, segment):
-        severity = Severity.LOW
     return Match("invisible", start, end, f"{reason} in a {segment.kind.value}", severity)
-
-
-def _is_key(text: str, segment: Segment) -> bool:
-    """Return whether a string with letters is compared or looked up, where an invisible character matters."""
-    if not any(_latin(char) for char in segment.text[:200]) or len(segment.text) > 80:
-        return False
-    before, after = (
-        text[max(0, segment.start - 12) : segment.start].rstrip(),
-        text[segment.end : segment.end + 8],
-    )
-    return before.endswith(_BEFORE_KEY) or after.lstrip().startswith(_AFTER_KEY)
 
 
 def _stray(run: str, before: str, after: str) -> Iterator[str]:

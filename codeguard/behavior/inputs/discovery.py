@@ -16,16 +16,15 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.examples import NO_VALUE, value_of
+from codeguard.corpus.patterns import stored
 from codeguard.corpus.syntax import unqualified_name
 
 MAX_LITERALS = 6
@@ -110,7 +109,7 @@ def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
 def _groups() -> dict[int, list[list[tuple[object, ...]]]]:
     """Return the groups by the number of arguments."""
     found: dict[int, list[list[tuple[object, ...]]]] = {}
-    for calls in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["calls"].values():
+    for calls in stored(Path(__file__).with_name("related.toml"))["calls"].values():
         rows = [ast.literal_eval(f"({text})") for text in calls]
         found.setdefault(len(rows[0]), []).append(rows)
     return found
@@ -176,15 +175,13 @@ _PATH = re.compile(
 )
 
 
-@cache
-def _data() -> Mapping[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
+_FILES = Path(__file__).with_name("sample_files.toml")
 
 
 @cache
 def sample_files() -> Mapping[str, bytes]:
     """Return the contents of the files by path."""
-    return {file["path"]: file["text"].encode() for file in _data()["file"]}
+    return {file["path"]: file["text"].encode() for file in stored(_FILES)["file"]}
 
 
 def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
@@ -196,7 +193,7 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     named = [place for place, item in enumerate(needed) if _PATH.search(item.name.lower())]
     if not named or any(item.kind != "positional" for item in needed):
         return
-    for group in _data()["groups"].values():
+    for group in stored(_FILES)["groups"].values():
         pools: list[Sequence[object]] = [_hinted(item) or TEXTS for item in needed]
         for place in named:
             pools[place] = NEW if place == named[-1] and len(named) > 1 else group

@@ -12,10 +12,8 @@ import functools
 import importlib
 import itertools
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
 
 from codeguard.behavior.inputs.discovery import KINDS, described_values, rows_of_pools, values_for_hint
 from codeguard.behavior.inputs.options import CALLABLES, Filled, compared_values, is_called, options_of
@@ -29,6 +27,7 @@ from codeguard.behavior.source.definitions import (
 )
 from codeguard.behavior.specs.docstrings import call_at
 from codeguard.behavior.specs.examples import Example, plain_call
+from codeguard.corpus.patterns import stored
 from codeguard.corpus.syntax import unqualified_name
 
 MOST_CALLS = 40
@@ -43,15 +42,13 @@ UNKNOWN_ARGUMENTS = ("", "'a'", "3", "[3, 1, 2]", "{'a': 1}", "'a', 3")  # of a 
 _MODULE = re.compile(r"(?<![\w.'\"])([a-z]+)\.(?=\w)")
 
 
-@functools.cache
-def _tables() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name("values.toml").read_text("utf-8"))
+_TABLES = Path(__file__).with_name("values.toml")
 
 
 @functools.cache
 def _types() -> Mapping[str, object]:
     """Return the types of the table by their names, in its order."""
-    split = {name: name.rpartition(".") for name in _tables()["types"]}
+    split = {name: name.rpartition(".") for name in stored(_TABLES)["types"]}
     return {
         name: getattr(importlib.import_module(at or "builtins"), last)
         for name, (at, _, last) in split.items()
@@ -61,8 +58,8 @@ def _types() -> Mapping[str, object]:
 @functools.cache
 def _named(name: str) -> tuple[str, ...]:
     """Return the values of a type by the last part of its name; empty if the table lacks it."""
-    table = {key.rpartition(".")[2]: values for key, values in _tables()["types"].items()}
-    others = _tables()["names"].get(name, "").split()
+    table = {key.rpartition(".")[2]: values for key, values in stored(_TABLES)["types"].items()}
+    others = stored(_TABLES)["names"].get(name, "").split()
     return tuple(table.get(name) or _mixed(table[part.rpartition(".")[2]] for part in others))
 
 
@@ -252,5 +249,5 @@ class _Writer:
             own = (name for name, known in self._attributes.items() if read <= known)
             pools += [self.objects(name, depth + 1) for name in itertools.islice(own, FITTING)]
             fitting = (name for name, kind in _types().items() if all(hasattr(kind, item) for item in read))
-            pools += [_tables()["types"][name] for name in itertools.islice(fitting, FITTING)]
+            pools += [stored(_TABLES)["types"][name] for name in itertools.islice(fitting, FITTING)]
         return _mixed([*pools, CALLABLES] if is_called(parameter, node) else pools)

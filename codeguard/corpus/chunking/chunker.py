@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from codeguard.corpus.chunking import grammars
@@ -86,7 +86,7 @@ def cuts_by_lines(text: FileText, why: str, max_chars: int = MAX_CHARS) -> Cuts:
     _, label = _language(text)
     cut = by_lines(text.source, max_chars, f"chunked by lines: the chunker gave up on it, {why}")
     if text.data and not text.source:
-        cut = replace(cut, pieces=(Piece(0, 0, ChunkKind.LINES, ""),))
+        cut = cut._replace(pieces=(Piece(0, 0, ChunkKind.LINES, ""),))
     return Cuts(label, False, (LanguagePart(cut, label),))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tree_sitter import Node
@@ -291,9 +291,11 @@ MAX_IMPORT_CHARS = 8_000  # characters of all of them together
 BOUNDS = ItemBounds(CUTTING_S)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The pieces of a text and what their chunks share. `gave_up`: the grammar could not be used."""
+class Cut(NamedTuple):
+    """The pieces of a text and what their chunks share. `gave_up`: the grammar could not be used.
+
+    As JSON it is a list, from which `cut_of` makes it again; likewise `Cuts`.
+    """
 
     pieces: tuple[Piece, ...]
     imports: tuple[str, ...] = ()
@@ -306,7 +308,7 @@ class Cut:
         if not by:
             return self
         pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in self.pieces)
-        return replace(self, pieces=pieces)
+        return self._replace(pieces=pieces)
 
 
 class LanguagePart(NamedTuple):
@@ -316,8 +318,7 @@ class LanguagePart(NamedTuple):
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(NamedTuple):
     """The cuts of a file, without its text; the parts tile the file."""
 
     language: str
@@ -325,13 +326,8 @@ class Cuts:
     parts: tuple[LanguagePart, ...]
 
 
-def cut_values(cut: Cut) -> list[Any]:
-    """Return a cut as values for JSON."""
-    return [cut.pieces, cut.imports, cut.broken, cut.gave_up, cut.note]
-
-
 def cut_of(values: Any) -> Cut:
-    """Inverse of `cut_values`, of a worker that may be compromised; KeyError, TypeError or ValueError if malformed."""
+    """Return the cut that a worker, perhaps compromised, answers; KeyError, TypeError or ValueError if malformed."""
     pieces, imports, broken, gave_up, note = values
     return Cut(
         tuple(
@@ -344,13 +340,8 @@ def cut_of(values: Any) -> Cut:
     )
 
 
-def cuts_values(cuts: Cuts) -> list[Any]:
-    """Return the cuts of a file as values for JSON."""
-    return [cuts.language, cuts.parsed, [(cut_values(part.cut), part.language) for part in cuts.parts]]
-
-
 def cuts_from(values: Any) -> Cuts:
-    """Inverse of `cuts_values`; see `cut_of`."""
+    """Return the cuts of a file that a worker answers; see `cut_of`."""
     language, parsed, parts = values
     if not parts:
         raise ValueError("the cuts of a file have no part")
@@ -378,7 +369,7 @@ def cut_task() -> Run:
         name, max_chars, text = asked
         grammar = grammars.by_name(name)
         assert grammar is not None
-        yield cut_values(cut_by_grammar(text.encode("latin-1"), grammar, max_chars))
+        yield cut_by_grammar(text.encode("latin-1"), grammar, max_chars)
 
     return by_values(cuts)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis.rules.base import Rule
 from codeguard.models import CheckReport, Chunk, Evidence, SourceFile, Trust
@@ -71,20 +71,24 @@ class Subject:
     distance_z: float | None = None
 
 
-@runtime_checkable
-class Signal(Protocol):
-    """One source of evidence. It raises on an internal error, which the caller turns into a finding.
+@dataclass(frozen=True)
+class Signal:
+    """One source of evidence about a chunk; `examine` raises on an internal error, which becomes a finding.
 
-    A signal must not look at a file's name or folder, nor at anything but
-    its arguments: renaming an untrusted file changes no evidence.
+    It must not look at a file's name or folder, nor at anything but its arguments: renaming an untrusted file changes
+    no evidence. `needs` are names of services; `intent` is true if it tells of what an attacker would plant.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    moment: ClassVar[Moment]
-    rules: ClassVar[tuple[Rule, ...]]
-    needs: ClassVar[frozenset[str]]
+    name: str
+    summary: str
+    rules: tuple[Rule, ...]
+    examine: Callable[[Subject, SignalContext], Iterable[Evidence]]
+    moment: Moment = Moment.INDEX
+    needs: frozenset[str] = frozenset()
+    intent: bool = False
 
-    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield the evidence about one chunk, if any."""
-        ...
+
+def evidence_of(signal: str, rule: Rule, penalty: float, reason: str, **more: Any) -> Evidence:
+    """Return evidence with the grades of its rule."""
+    known = Evidence(signal, rule.id, penalty, reason, severity=rule.severity, confidence=rule.confidence)
+    return replace(known, **more)

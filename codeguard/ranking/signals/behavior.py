@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import (
@@ -20,7 +19,7 @@ from codeguard.models import (
     Trust,
     Verdict,
 )
-from codeguard.ranking.signals.base import Moment, SignalContext, Subject
+from codeguard.ranking.signals.base import Signal, SignalContext, Subject, evidence_of
 
 _RULES = rules_of(__file__)
 
@@ -32,75 +31,59 @@ UNANNOUNCED = "unannounced"
 OPINION = "behavior.opinion"
 
 
-class BehaviorSignal:
-    """Compares a function's behavior with the expectations of the trusted code.
+def _examine(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+    """Yield one piece of evidence for a function of unknown origin, by the expectations of the trusted code.
 
-    Trusted text is not checked: it is the reference. A copy is checked, because the code around it is not
-    trusted.
+    Trusted text is not checked: it is the reference. A copy is, because the code around it is not trusted.
     """
-
-    name: ClassVar[str] = "behavior"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "sandboxed tests against specs and trusted references"
-    moment: ClassVar[Moment] = Moment.INDEX
-    needs: ClassVar[frozenset[str]] = frozenset({"behavior"})
-    rules: ClassVar[tuple[Rule, ...]] = tuple(_RULES.values())
-
-    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield one piece of evidence for a function of unknown origin."""
-        check = context.services.behavior
-        if check is None or subject.trust is Trust.TRUSTED:
-            return
-        if subject.chunk.kind not in FUNCTIONS:  # what stands around functions is as unchecked as they are
-            functions = (item for item in subject.file.chunks if item.kind in FUNCTIONS)
-            reports = (check(item, subject.file) for item in functions)
-            unchecked = (_unchecked(item, subject, context) for item in reports if item.not_yet or item.spent)
-            yield from islice(unchecked, 1)
-            return
-        report = check(subject.chunk, subject.file)
-        if report.not_yet or report.spent:
-            yield _unchecked(report, subject, context)
-            return
-        rule, row = _rows_of(report)
-        penalty, convicts = _penalty(report, subject.trust, context.weights[f"behavior.{row}"])
-        yield _of_rule(
-            rule,
-            subject.chunk,
-            penalty,
-            describe(report),
-            convicts=convicts,
-            demotes=(report.refuted or row == UNANNOUNCED) and penalty > 0 and not convicts,
-            measurements={
-                "verdict": report.verdict.value,
-                "coverage": report.coverage.value,
-                "level": report.level,
-                "tier": report.tier,
-                "calls": report.calls,
-                "share": report.share,
-                **({"twin": report.origin} if report.verdict in COMPARED else {}),
-            },
-        )
+    check = context.services.behavior
+    if check is None or subject.trust is Trust.TRUSTED:
+        return
+    if subject.chunk.kind not in FUNCTIONS:  # what stands around functions is as unchecked as they are
+        functions = (item for item in subject.file.chunks if item.kind in FUNCTIONS)
+        reports = (check(item, subject.file) for item in functions)
+        unchecked = (_unchecked(item, subject, context) for item in reports if item.not_yet or item.spent)
+        yield from islice(unchecked, 1)
+        return
+    report = check(subject.chunk, subject.file)
+    if report.not_yet or report.spent:
+        yield _unchecked(report, subject, context)
+        return
+    rule, row = _rows_of(report)
+    penalty, convicts = _penalty(report, subject.trust, context.weights[f"behavior.{row}"])
+    yield evidence_of(
+        "behavior",
+        rule,
+        penalty,
+        describe(report),
+        convicts=convicts,
+        demotes=(report.refuted or row == UNANNOUNCED) and penalty > 0 and not convicts,
+        span=subject.chunk.span,
+        measurements={
+            "verdict": report.verdict.value,
+            "coverage": report.coverage.value,
+            **{name: getattr(report, name) for name in ("level", "tier", "calls", "share")},
+            **({"twin": report.origin} if report.verdict in COMPARED else {}),
+        },
+    )
 
 
 def disputed(chunk: Chunk, rival: Chunk, call: str, own: str, other: str) -> Evidence:
     """Return the evidence that two candidates which claim the same contradict one another on a call."""
     place = f"{rival.path}:{rival.start_line}"
-    said = f"{own}, and {rival.symbol} in {place}, which claims the same, {other}"
-    reason = f"disputed: called with {call} it returns {said}; which of them is wrong is not known"
+    reason = (
+        f"disputed: called with {call} it returns {own}, and {rival.symbol} in {place}, which claims the same, {other};"
+        " which of them is wrong is not known"
+    )
     measured = {"disputed": place, "call": call, "own": own, "other": other}
-    return _of_rule(_RULES["disputed"], chunk, 0.0, reason, measurements=measured)
+    return evidence_of("behavior", _RULES["disputed"], 0.0, reason, span=chunk.span, measurements=measured)
 
 
 def contradicted(chunk: Chunk, call: str, expected: str, own: str, share: str, weight: float) -> Evidence:
     """Return the evidence that a function contradicts the results on which the answers of the user's model agree."""
-    said = f"{own}, the configured model expects {expected}; it differs in {share} calls"
-    reason = f"called with {call} it returns {said}"
-    return _of_rule(_RULES["opinion"], chunk, weight, reason, demotes=True)
-
-
-def _of_rule(rule: Rule, chunk: Chunk, penalty: float, reason: str, **more: Any) -> Evidence:
-    more = {"severity": rule.severity, "confidence": rule.confidence, "span": chunk.span, **more}
-    return Evidence(BehaviorSignal.name, rule.id, penalty, reason, **more)
+    said = f"called with {call} it returns {own}, the configured model expects {expected}"
+    reason = f"{said}; it differs in {share} calls"
+    return evidence_of("behavior", _RULES["opinion"], weight, reason, demotes=True, span=chunk.span)
 
 
 def _rows_of(report: CheckReport) -> tuple[Rule, str]:
@@ -136,7 +119,7 @@ def _unchecked(report: CheckReport, subject: Subject, context: SignalContext) ->
     """
     demotes = report.spent and subject.trust is not Trust.COPY
     return Evidence(
-        signal=BehaviorSignal.name,
+        signal="behavior",
         id=NOT_FULLY_READ if report.spent else NOT_YET,
         penalty=context.weights[f"audit.{NOT_FULLY_READ}"] if demotes else 0.0,
         demotes=demotes,
@@ -160,4 +143,11 @@ def describe(report: CheckReport) -> str:
     return "; ".join(parts)
 
 
-SIGNAL = BehaviorSignal()
+SIGNAL = Signal(
+    "behavior",
+    "sandboxed tests against specs and trusted references",
+    tuple(_RULES.values()),
+    _examine,
+    needs=frozenset({"behavior"}),
+    intent=True,
+)

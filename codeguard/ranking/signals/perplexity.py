@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
-from codeguard.analysis.rules.base import Rule, rules_of
-from codeguard.models import Confidence, Evidence, Severity, Trust
-from codeguard.ranking.signals.base import Moment, SignalContext, Subject
+from codeguard.analysis.rules.base import rules_of
+from codeguard.models import Evidence, Trust
+from codeguard.ranking.signals.base import Signal, SignalContext, Subject, evidence_of
 
 _RULES = rules_of(__file__)
 
 
-class PerplexitySignal:
-    """Flags text that the character model of the trusted corpus finds improbable."""
-
-    name: ClassVar[str] = "perplexity"
-    summary: ClassVar[str] = "character n-gram model of the trusted code, in bits per character"
-    moment: ClassVar[Moment] = Moment.INDEX
-    needs: ClassVar[frozenset[str]] = frozenset({"perplexity"})
-    rules: ClassVar[tuple[Rule, ...]] = (_RULES["outlier"],)
-
-    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield evidence if the chunk is an outlier; the model was trained on trusted text."""
-        model = context.services.perplexity
-        if model is None or subject.trust in (Trust.TRUSTED, Trust.COPY) or not subject.chunk.text.strip():
-            return
-        score = model.score(subject.chunk.text)
-        if not score.outlier:
-            return
-        yield Evidence(
-            signal=self.name,
-            id="outlier",
-            penalty=context.weights["perplexity.outlier"],
-            reason=score.reason,
-            severity=Severity.LOW,
-            confidence=Confidence.LOW,
-            span=subject.chunk.span,
-            measurements={
-                "bits_per_character": round(score.bits_per_character, 6),
-                "worst_window": round(score.worst_window_bits, 6),
-            },
-        )
+def _examine(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+    """Yield evidence if the chunk is an outlier for the character model; that was trained on trusted text."""
+    model = context.services.perplexity
+    if model is None or subject.trust in (Trust.TRUSTED, Trust.COPY) or not subject.chunk.text.strip():
+        return
+    score = model.score(subject.chunk.text)
+    if not score.outlier:
+        return
+    measured = {
+        "bits_per_character": round(score.bits_per_character, 6),
+        "worst_window": round(score.worst_window_bits, 6),
+    }
+    rule, penalty = _RULES["outlier"], context.weights["perplexity.outlier"]
+    yield evidence_of(
+        "perplexity", rule, penalty, score.reason, span=subject.chunk.span, measurements=measured
+    )
 
 
-SIGNAL = PerplexitySignal()
+SIGNAL = Signal(
+    "perplexity",
+    "character n-gram model of the trusted code, in bits per character",
+    tuple(_RULES.values()),
+    _examine,
+    needs=frozenset({"perplexity"}),
+)

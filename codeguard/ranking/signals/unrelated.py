@@ -12,12 +12,12 @@ import ast
 import textwrap
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from codeguard.analysis.python.sketches import description_of, words_of_code
-from codeguard.analysis.rules.base import Rule, rules_of
-from codeguard.models import Confidence, Evidence, Trust
-from codeguard.ranking.signals.base import Moment, SignalContext, Subject
+from codeguard.analysis.rules.base import rules_of
+from codeguard.models import Evidence, Trust
+from codeguard.ranking.signals.base import Signal, SignalContext, Subject, evidence_of
 
 if TYPE_CHECKING:
     from codeguard.index.embedding.static import StaticEmbedding
@@ -28,41 +28,26 @@ LEAST_NEAR, NEARER = 0.16, 0.28  # cosine, and what is asked of a function that 
 LEAST_WORDS = 10  # of the body: of fewer, twice as many honest functions are far from their descriptions
 
 
-class UnrelatedSignal:
-    """Flags functions whose code is far from their name, parameters and description."""
-
-    name: ClassVar[str] = "unrelated"
-    summary: ClassVar[str] = "code that does something else than its name and description say"
-    moment: ClassVar[Moment] = Moment.INDEX
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = (_RULES["body"],)
-
-    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
-        """Yield evidence if a Python function of unknown origin has a description that its code is far from."""
-        chunk = subject.chunk
-        if chunk.language != "python" or subject.trust in (Trust.TRUSTED, Trust.COPY):
-            return
-        words = words_of_code(chunk.text, chunk.language)
-        described = description_of(words) if "def" in words else None
-        if described is None or len(words) - described <= LEAST_WORDS or (model := _embedding()) is None:
-            return
-        says = " ".join(
-            [*words[words.index("def") + 1 : described], *words[described].split("\n\n")[0].split()]
-        )
-        said, done = model.embed([says, " ".join(words[described + 1 :])])
-        near = round(float(said @ done), 6)
-        if near >= LEAST_NEAR and (near >= NEARER or not _ignores_a_parameter(chunk.text)):
-            return
-        yield Evidence(
-            signal=self.name,
-            id="body",
-            penalty=context.weights["unrelated.body"],
-            reason=f"its code has little to do with its name and description: nearness {near:.2f}, 99 of 100 honest"
-            f" functions have {LEAST_NEAR} or more, and {NEARER} if they ignore a parameter",
-            confidence=Confidence.LOW,
-            span=chunk.span,
-            measurements={"near": near},
-        )
+def _examine(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
+    """Yield evidence if a Python function of unknown origin has a description that its code is far from."""
+    chunk = subject.chunk
+    if chunk.language != "python" or subject.trust in (Trust.TRUSTED, Trust.COPY):
+        return
+    words = words_of_code(chunk.text, chunk.language)
+    described = description_of(words) if "def" in words else None
+    if described is None or len(words) - described <= LEAST_WORDS or (model := _embedding()) is None:
+        return
+    says = " ".join([*words[words.index("def") + 1 : described], *words[described].split("\n\n")[0].split()])
+    said, done = model.embed([says, " ".join(words[described + 1 :])])
+    near = round(float(said @ done), 6)
+    if near >= LEAST_NEAR and (near >= NEARER or not _ignores_a_parameter(chunk.text)):
+        return
+    reason = (
+        f"its code has little to do with its name and description: nearness {near:.2f}, 99 of 100 honest"
+        f" functions have {LEAST_NEAR} or more, and {NEARER} if they ignore a parameter"
+    )
+    weight, measured = context.weights["unrelated.body"], {"near": near}
+    yield evidence_of("unrelated", _RULES["body"], weight, reason, span=chunk.span, measurements=measured)
 
 
 def _ignores_a_parameter(text: str) -> bool:
@@ -86,4 +71,9 @@ def _embedding() -> StaticEmbedding | None:
     return StaticEmbedding()
 
 
-SIGNAL = UnrelatedSignal()
+SIGNAL = Signal(
+    "unrelated",
+    "code that does something else than its name and description say",
+    tuple(_RULES.values()),
+    _examine,
+)

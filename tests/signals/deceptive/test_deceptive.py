@@ -88,8 +88,6 @@ OTHERS = [
     ("python", "is\u2800admin = 1\n", "invisible"),
     ("python", "s = 'ad\u2800min'\n", "invisible"),
     ("python", "s = 'x" + "\u2800" * 9 + "'\n", "hidden-data"),
-    ("python", "if role == 'admin\u200b':\n    pass\n", "invisible"),
-    ("python", "d['\u2060key'] = 1\n", "invisible"),
     ("python", "x\ue000 = 1\n", "lookalike-name"),
     ("python", "if a =\u0338= b:\n    pass\n", "lookalike-punctuation"),
     ("python", "s = 'a\0b'\n", "overprint"),

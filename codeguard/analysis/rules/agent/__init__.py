@@ -57,7 +57,7 @@ _KNOWN = lazy(
     r"permissions|defaultMode|autoApprove|alwaysAllow|mcpServers|mcp_servers|enableAllProject|\"hooks\""
     r"|runOn|approval_policy|sandbox_mode"
     r"|permissionDecision|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
-    r"|autoAccept|approvalMode|\"headers\"|logPrompts"
+    r"|autoAccept|approvalMode|logPrompts"
 )
 
 _COMMAND = lazy(
@@ -88,26 +88,6 @@ def _settings(text: str) -> Iterator[Match]:
         for found in pattern.finditer(text) if of_json or rule == "approves-itself" else ():
             yield Match(rule, *found.span(), what)
     yield from _commands(text)
-    if of_json:
-        yield from _servers(text)
-
-
-_HEADERS = lazy(
-    r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}$]|\$(?!\{)|\$\{(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}\}){1,2000})\}"
-)
-_OF_SERVICE = lazy(
-    r"\$\{(?:env:)?(ANTHROPIC|AWS|AZURE|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB|GOOGLE|HF|HUGGINGFACE|NPM|OPENAI"
-    r"|PYPI|SLACK|SSH|STRIPE|TWINE|VAULT)_\w{1,40}\b"
-)
-
-
-def _servers(text: str) -> Iterator[Match]:
-    """Yield servers of tools that get the secrets of several services."""
-    for found in _HEADERS.finditer(text):
-        services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
-        if len(services) > 1:
-            what = f"one server gets the secrets of several services: {', '.join(services[:3])}"
-            yield Match("reads-credentials", *found.span(), what)
 
 
 @cache
