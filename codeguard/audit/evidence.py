@@ -183,9 +183,9 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.index.without_index import ensure_level
+    from codeguard.index.sandbox_budget import ensure_level
 
-    level = ensure_level(workspace)
+    level = ensure_level(workspace.catalog)
     reports = workspace.reports(executor=executor, siblings=siblings)
     ran = reports.prepare([(item.chunk, item.file) for item in subjects], progress)
     if ran:

@@ -30,7 +30,7 @@ def _guards(context: click.Context, stores: Sequence[str]) -> Iterator[list[Code
     from codeguard.index.sandbox_budget import own_level
 
     with opened_guards(context, stores) as guards:
-        if below := below_level(own_level().name, guards[0].settings.defense.required_level):
+        if below := below_level(own_level(), guards[0].settings.defense.required_level):
             warn(below)
         yield guards
 

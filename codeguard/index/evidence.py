@@ -15,7 +15,7 @@ from codeguard.index.catalog import FileState
 from codeguard.index.executor import ONE, answered
 from codeguard.index.observation_tasks import MOST_STALE, ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, HARM, Progress, Suspect
-from codeguard.index.sandbox_budget import SandboxBudget, own_level
+from codeguard.index.sandbox_budget import SandboxBudget, ensure_level
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.workspace import Workspace
 from codeguard.models import (
@@ -63,7 +63,7 @@ class Judge:
         self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
-            self._catalog.set_meta("sandbox_level", own_level().name)
+            ensure_level(workspace.catalog)
         self._static = workspace.static_evidence(workspace.settings.defense)
         self._shared = partial(workspace.material, self._static, executor)
         self._siblings = workspace.siblings()
@@ -90,6 +90,7 @@ class Judge:
         reports = self._workspace.reports(executor=self._executor, siblings=self._siblings)
         self.budget = reports.budget
         checked = reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
+        self._workspace.ran_at = reports.ran_at or self._workspace.ran_at
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
         self._forget_stale()
         return checked

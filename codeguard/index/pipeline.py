@@ -413,7 +413,7 @@ class Indexer:
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
-        level = self._catalog.meta("sandbox_level") or ""
+        level = self._workspace.level
         defense = self._workspace.settings.defense
         too_low = below_level(level, defense.required_level) if defense.enable_behavior else ""
         return IndexReport(

@@ -383,7 +383,7 @@ class ReferenceIndex:
     def __init__(self, references: Sequence[Features]) -> None:
         self._references = references
         self._postings: dict[str, list[int]] = {}
-        self._last: dict[int, tuple[Features, list[tuple[int, Similarity]]]] = {}
+        self._last: dict[Features, list[tuple[int, Similarity]]] = {}
         for index, reference in enumerate(references):
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
@@ -411,8 +411,8 @@ class ReferenceIndex:
 
     def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the references that share most features with a function, with their similarity; cached."""
-        if id(wanted) in self._last:
-            return self._last[id(wanted)][1]
+        if wanted in self._last:
+            return self._last[wanted]
         votes: dict[int, float] = {}
         for key in sorted(_keys(wanted)):
             holders = self._postings.get(key, ())
@@ -426,7 +426,7 @@ class ReferenceIndex:
         if len(self._last) >= MAX_LAST:
             self._last.clear()
         found = [(index, self.compare(wanted, self._references[index])) for index in nearest]
-        self._last[id(wanted)] = wanted, found  # as long as it is here, no other has its number
+        self._last[wanted] = found
         return found
 
 

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from codeguard.analysis.python.sketches import sketch
 from codeguard.analysis.python.statements import ITSELF, VARIABLE, statements
@@ -117,9 +118,12 @@ def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:
     """Return the share of tokens in common, or 0 if it must be below `LEAST_KEPT`."""
     # Upper bounds: the tokens of the shorter text, and common tokens in any order.
     least = LEAST_KEPT * of
-    if min(len(wanted), len(found)) < least or (Counter(wanted) & Counter(found)).total() < least:
+    if min(len(wanted), len(found)) < least or (_counted(wanted) & _counted(found)).total() < least:
         return 0.0
     return common_in_order(wanted, found) / of
+
+
+_counted = lru_cache(maxsize=8_192)(Counter[str])
 
 
 def common_in_order(wanted: tuple[str, ...], found: tuple[str, ...]) -> int:

@@ -240,8 +240,13 @@ class BehaviorChecker:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
         twins = [] if references else self._everyones(candidate)
-        may_act = bool(library.references) and has_unsaid_effect(candidate)
-        if not (references or named or twins or may_act or self._can_be_probed(candidate)):
+        if not (
+            references
+            or named
+            or twins
+            or self._can_be_probed(candidate)
+            or (library.references and has_unsaid_effect(candidate))
+        ):
             reason = self._why_silent(candidate)
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
@@ -484,7 +489,7 @@ class BehaviorChecker:
 
     def _fingerprint_of(self, place: int, by_source: Mapping[str, list[Answers]]) -> Steps[list[Answers]]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        made = reference.usable
+        made = reference.surroundings.runnable(reference.home, traced=False)
         if made is None:
             return [["unusable"]]
         # An answer beside another helper is another answer.
