@@ -35,7 +35,7 @@ from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.errors import CodeguardError
 from codeguard.index.sandbox_budget import together
-from codeguard.index.trusted_base import TrustedBase
+from codeguard.index.without_index import TrustedBase
 from codeguard.models import NOT_FULLY_READ, Severity, Skipped, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
@@ -183,7 +183,7 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.index.sandbox_budget import ensure_level
+    from codeguard.index.behavior_reports import ensure_level
 
     level = ensure_level(workspace.catalog)
     reports = workspace.reports(executor=executor, siblings=siblings)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from codeguard.config import LEVELS
 from codeguard.index.catalog import Catalog
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
@@ -164,3 +165,24 @@ def is_test(path: str) -> bool:
     """Return whether a trusted path is a test by the usual conventions of pytest and unittest."""
     *folders, name = path.split("/")
     return name.startswith("test_") or name.endswith("_test.py") or "tests" in folders
+
+
+def own_level() -> str:
+    """Return the name of the level that the sandbox reaches in this process."""
+    from codeguard.sandbox import Level, Sandbox  # not for what only reads a budget
+
+    with Sandbox(Level.L0) as sandbox:
+        return sandbox.level.name
+
+
+def ensure_level(catalog: Catalog) -> str:
+    """Return the sandbox level of the evidence in a catalog.
+
+    The highest one is measured once: every check looks again at the level of what runs it. A lower one may have
+    been raised since.
+    """
+    known = catalog.meta("sandbox_level") or ""
+    if known != LEVELS[-1]:
+        known = own_level()
+        catalog.set_meta("sandbox_level", known)
+    return known

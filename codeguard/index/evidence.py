@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from codeguard.analysis.python.bindings import trust_in_file
 from codeguard.behavior.version import POLICY_VERSION
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import checkable, ensure_level
 from codeguard.index.catalog import FileState
-from codeguard.index.executor import ONE, answered
-from codeguard.index.observation_tasks import MOST_STALE, ExaminationRequest, ExaminedFile, examine_files
+from codeguard.index.file_tasks import MOST_STALE, ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, HARM, Progress, Suspect
-from codeguard.index.sandbox_budget import SandboxBudget, ensure_level
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.workspace import Workspace
 from codeguard.models import (
@@ -30,6 +29,7 @@ from codeguard.models import (
 )
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.weights import is_harm
+from codeguard.workers.processes import ONE, answered
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.

@@ -34,8 +34,7 @@ from codeguard.index.behavior_reports import (
     is_test,
 )
 from codeguard.index.catalog import Catalog
-from codeguard.index.executor import ONE, answered, workers_of
-from codeguard.index.observation_tasks import material_of, of_trusted
+from codeguard.index.file_tasks import material_of, of_trusted
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import (
     CheckReport,
@@ -49,11 +48,14 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.zygotes import Texts
-from codeguard.workers.deadline import CPU, WALL, Deadline, DeadlineError
-from codeguard.workers.processes import at_end
+from codeguard.workers.processes import ONE, answered, at_end, workers_of
 from codeguard.workers.tasks import (
     CHECKING_S,
+    CPU,
     MEMORY,
+    WALL,
+    Deadline,
+    DeadlineError,
     ItemBounds,
     Run,
     Shared,

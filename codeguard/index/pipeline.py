@@ -20,23 +20,21 @@ from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import SCAN_VERSION
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.catalog import EXCLUDED_GLOBS, SIGNED_TREES, TO_BE_READ_AGAIN, Catalog, FileState
-from codeguard.index.embedding import open_embedding
-from codeguard.index.embedding.base import Vectors
+from codeguard.index.embedding import Vectors, open_embedding
 from codeguard.index.evidence import Judge, VerdictCounts
-from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.lexical import retrievable, retrieval_text
 from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport, Progress, Trend, WithheldLines
 from codeguard.index.sandbox_budget import BudgetReport
-from codeguard.index.store.base import row_of
+from codeguard.index.store import row_of
 from codeguard.index.swapping import discard_unfinished
 from codeguard.index.trusted import TrustUpdate, signed_trees
 from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.workspace import TRAINED_ON, Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust.verified import MANIFEST_NAME
-from codeguard.workers.processes import default_workers
+from codeguard.workers.processes import default_workers, open_executor
 
 FILES_A_BATCH = 64
 CHUNKS_A_BATCH = 256  # chunks that are embedded and written together

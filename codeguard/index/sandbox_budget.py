@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from codeguard.config import LEVELS, DefenseConfig
+from codeguard.config import DefenseConfig
 from codeguard.models import Chunk, SourceFile
 
 if TYPE_CHECKING:
-    from codeguard.index.catalog import Catalog
+    pass
 
 LEAST_GROWTH = 2.0  # times its share before, from which on a check that had spent that is run again
 Subject = tuple[Chunk, SourceFile]
@@ -103,27 +103,6 @@ class SandboxBudget:
         """Return what was spent so far."""
         spent_s, files = round(self.spent_s, 3), tuple(sorted(self._unfinished))
         return BudgetReport(spent_s, self.run_s, self.file_s, files)
-
-
-def own_level() -> str:
-    """Return the name of the level that the sandbox reaches in this process."""
-    from codeguard.sandbox import Level, Sandbox  # not for what only reads a budget
-
-    with Sandbox(Level.L0) as sandbox:
-        return sandbox.level.name
-
-
-def ensure_level(catalog: Catalog) -> str:
-    """Return the sandbox level of the evidence in a catalog.
-
-    The highest one is measured once: every check looks again at the level of what runs it. A lower one may have
-    been raised since.
-    """
-    known = catalog.meta("sandbox_level") or ""
-    if known != LEVELS[-1]:
-        known = own_level()
-        catalog.set_meta("sandbox_level", known)
-    return known
 
 
 def together(first: BudgetReport | None, second: BudgetReport | None) -> BudgetReport | None:

@@ -26,7 +26,6 @@ from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexErro
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
-from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, WORKING, WRITING, finish_swap, held
@@ -46,7 +45,7 @@ from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_j
 from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
 from codeguard.trust.signed_trees import to_text as trees_text
 from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
-from codeguard.workers.processes import default_workers
+from codeguard.workers.processes import default_workers, workers_of
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
@@ -461,7 +460,7 @@ class Workspace:
             standard_functions,
             trusted_facts,
         )
-        from codeguard.index.observation_tasks import compared
+        from codeguard.index.file_tasks import compared
 
         executor = executor or default_workers()
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers_of(executor))

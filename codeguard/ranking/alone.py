@@ -7,11 +7,10 @@ import weakref
 from pathlib import Path
 
 from codeguard.config import DefenseConfig, Settings, below_level
-from codeguard.index.behavior_reports import BehaviorReports
-from codeguard.index.sandbox_budget import SandboxBudget, ensure_level
+from codeguard.index.behavior_reports import BehaviorReports, ensure_level
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import ListedFiles, Siblings
-from codeguard.index.trusted_base import TrustedBase, of_paths
-from codeguard.index.without_index import opened_workspace
+from codeguard.index.without_index import TrustedBase, of_paths, opened_workspace
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.signals.base import Check, SignalServices

@@ -17,7 +17,7 @@ from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
-from codeguard.index.store.base import row_of
+from codeguard.index.store import row_of
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring

@@ -178,7 +178,10 @@ def test_nor_the_rule_at_that_place(where: str) -> None:
     assert ("insecure.code-injection", 5) in places(found)
 
 
-BRANCHES = "".join(f"    if a == {n}:\n        b{n % 90} = c{n % 90}\n" for n in range(2_000)) + "    os.system(b1)\n"
+BRANCHES = (
+    "".join(f"    if a == {n}:\n        b{n % 90} = c{n % 90}\n" for n in range(2_000))
+    + "    os.system(b1)\n"
+)
 VICTIM = "\n\ndef victim():\n    {}os.system(request.args['c'])\n"
 
 

@@ -81,7 +81,7 @@ from codeguard.analysis.rules import load_file_signals
 from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.index import observation_tasks
-from codeguard.index.executor import open_executor
+from codeguard.workers.processes import open_executor
 from codeguard.workers.tasks import Shared
 if __name__ == "__main__":
     observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)

@@ -57,7 +57,7 @@ from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, 
 from codeguard.sandbox import Sandbox
 from codeguard.sandbox.model import JobResult, Level, Tier
 from codeguard.sandbox.zygotes import Texts
-from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
+from codeguard.workers.tasks import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
