@@ -24,11 +24,10 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES
 from codeguard.errors import ConfigError, CorpusError, NothingToDoError
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import Siblings, checkable
 from codeguard.index.evidence_tasks import Checks, material, trusted_facts
 from codeguard.index.file_tasks import chunked, compared, masked
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import Siblings
+from codeguard.index.report import SandboxBudget
 from codeguard.index.without_index import index_of, of_paths
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile

@@ -51,7 +51,7 @@ from codeguard.workers.tasks import Shared
 if TYPE_CHECKING:
     from codeguard.audit.changes import ChangeSet
     from codeguard.audit.policy import Policy
-    from codeguard.index.siblings import SiblingFiles
+    from codeguard.index.behavior_reports import SiblingFiles
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]

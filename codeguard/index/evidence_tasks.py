@@ -35,7 +35,7 @@ from codeguard.index.behavior_reports import (
 )
 from codeguard.index.catalog import Catalog
 from codeguard.index.file_tasks import material_of, of_trusted
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.report import SandboxBudget
 from codeguard.models import (
     CheckReport,
     Chunk,

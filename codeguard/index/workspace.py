@@ -24,10 +24,9 @@ from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import stamp_of
 from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers
+from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers, IndexedFiles, Siblings
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import IndexedFiles, Siblings
+from codeguard.index.report import SandboxBudget
 from codeguard.index.swapping import READY, WORKING, WRITING, finish_swap, held
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest, text_digest

@@ -7,9 +7,8 @@ import weakref
 from pathlib import Path
 
 from codeguard.config import DefenseConfig, Settings, below_level
-from codeguard.index.behavior_reports import BehaviorReports, ensure_level
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import ListedFiles, Siblings
+from codeguard.index.behavior_reports import BehaviorReports, ListedFiles, Siblings, ensure_level
+from codeguard.index.report import SandboxBudget
 from codeguard.index.without_index import TrustedBase, of_paths, opened_workspace
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile

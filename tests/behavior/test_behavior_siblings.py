@@ -19,8 +19,7 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
 from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import checkable
-from codeguard.index.siblings import LARGEST, MOST_FILES, ListedFiles, Siblings
+from codeguard.index.behavior_reports import LARGEST, MOST_FILES, ListedFiles, Siblings, checkable
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Coverage, SourceFile, Verdict
 from codeguard.sandbox import Sandbox

@@ -15,7 +15,6 @@ from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import observation_tasks
 from codeguard.index.catalog import Catalog
-from codeguard.index.evidence import OF_TEXTS
 from codeguard.index.evidence_tasks import (
     FACTS,
     RUNS,
@@ -26,7 +25,8 @@ from codeguard.index.evidence_tasks import (
     standard_functions,
     trusted_facts,
 )
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.pipeline import OF_TEXTS
+from codeguard.index.report import SandboxBudget
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Verdict
 from codeguard.workers.processes import default_workers

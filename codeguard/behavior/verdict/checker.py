@@ -12,10 +12,16 @@ from functools import partial
 from typing import Any, Self
 
 from codeguard.behavior.budget import SPENT, Budget
-from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
+from codeguard.behavior.matching.candidate import (
+    TOO_LARGE,
+    CandidateFunction,
+    describes_result,
+    does_nothing,
+    is_meant_empty,
+    read_candidate,
+)
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Features, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.rivals import answers_to_keep
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
