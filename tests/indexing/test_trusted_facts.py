@@ -13,7 +13,7 @@ from codeguard.behavior.specs.everyones import public_functions
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import observation_tasks
+from codeguard.index import file_tasks
 from codeguard.index.catalog import Catalog
 from codeguard.index.evidence_tasks import (
     FACTS,
@@ -73,7 +73,7 @@ def test_trusted_functions_are_probed_between_checks_and_not_within_one(tmp_path
 
 
 def test_facts_are_derived_once_for_a_text_and_those_of_older_texts_are_forgotten(tmp_path: Path) -> None:
-    most = observation_tasks.MOST_STALE
+    most = file_tasks.MOST_STALE
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for edit in range(most + 2):
             file = chunk_file("ours.py", f"{TEXT}\n\nEDIT = {edit}\n".encode())
@@ -110,7 +110,7 @@ def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_ke
             (tmp_path / "theirs.py").write_text(f"{TEXT}\n\nEDIT = {edit}\n")
             guard.index([tmp_path / "theirs.py"])
             kept = [key for kind in OF_TEXTS for key in guard.catalog.analysis_keys(kind)]
-            assert 2 <= len(kept) <= observation_tasks.MOST_STALE * guard.catalog.count() + 2
+            assert 2 <= len(kept) <= file_tasks.MOST_STALE * guard.catalog.count() + 2
 
 
 def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_path: Path) -> None:
