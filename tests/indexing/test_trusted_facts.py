@@ -8,12 +8,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeguard import CodeGuard
 from codeguard.behavior.specs.everyones import public_functions
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import file_tasks
+from codeguard.index import behavior_reports, file_tasks
+from codeguard.index.behavior_reports import ensure_level
 from codeguard.index.catalog import Catalog
 from codeguard.index.evidence_tasks import (
     FACTS,
@@ -137,3 +140,13 @@ def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_pat
         with closing(Workspace(settings)) as workspace:
             workspace.catalog.put_analyses({key: {"runs": _packed({}, torn)} for key in edited})
         assert indexed("ours/b.py", other + f"# {torn}\n")[0] == wrong
+
+
+@pytest.mark.parametrize(("kept", "then"), [("", "L2"), ("L1", "L2"), ("L2", "L2"), ("L3", "L3")])
+def test_the_sandbox_level_is_measured_until_it_is_the_highest(
+    kept: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behavior_reports, "own_level", lambda: "L2")
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        catalog.set_meta("sandbox_level", kept)
+        assert ensure_level(catalog) == then == catalog.meta("sandbox_level")
