@@ -182,7 +182,7 @@ def siblings_digest(path: str, siblings: Iterable[Sibling]) -> str:
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
-FACTS = "facts:"
+FACTS = "facts/2:"
 RUNS = "runs/2:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
@@ -68,7 +69,7 @@ class Stage(StrEnum):
 
 
 # Values and settings of the catalog.
-UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity", "trained_on"
+UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity/2", "trained_on"
 LAST_RUN, TREND = "last run", "trend"
 PLACE = "place"  # a setting of the catalog: where the state directory is
 _OF_THIS_PROCESS = secrets.token_bytes(SECRET_BYTES)  # a key where none can be stored
@@ -332,7 +333,7 @@ class Workspace:
         with self.catalog.changing():
             if kept is None or kept.get("sample") != key:
                 data = PerplexityModel.train(texts).to_bytes() if texts else b""
-                model = base64.b64encode(data).decode("ascii")
+                model = base64.b64encode(zlib.compress(data, 1)).decode("ascii")
                 self.catalog.put_analyses({PERPLEXITY: {"model": model, "sample": key}})
             self.catalog.set_meta(TRAINED_ON, digest)
         self.forget_trust()
@@ -409,7 +410,7 @@ class Workspace:
         kept = self.catalog.analysis(PERPLEXITY)
         if kept is None:
             return PerplexityModel.train(texts) if (texts := self._texts()) else None
-        data = base64.b64decode(kept["model"])
+        data = zlib.decompress(base64.b64decode(kept["model"]))
         return PerplexityModel.from_bytes(data) if data else None
 
     @cached_property

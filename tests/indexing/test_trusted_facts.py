@@ -138,7 +138,9 @@ def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_pat
     assert edited != first
     for torn in ([], {"met": "", "spent_s": 0.0, "asked": [], "report": {}}, {"met": 1, "spent_s": "x"}):
         with closing(Workspace(settings)) as workspace:
-            workspace.catalog.put_analyses({key: {"runs": _packed({}, torn)} for key in edited})
+            workspace.catalog.put_analyses(
+                {key: {"runs": _packed({"ran": {}, "last": torn})} for key in edited}
+            )
         assert indexed("ours/b.py", other + f"# {torn}\n")[0] == wrong
 
 
