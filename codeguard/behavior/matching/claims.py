@@ -465,6 +465,11 @@ class Similarity:
         return named and self.comparable and not self.opposed
 
     @property
+    def other_function(self) -> bool:
+        """Whether name and description say that it is another function."""
+        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
+
+    @property
     def standing(self) -> str:
         """All that can be said of the pair, without numbers that change with each text of the trusted code."""
         said = (getattr(self, name) for name in _SAID)
