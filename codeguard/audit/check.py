@@ -28,7 +28,8 @@ from codeguard.index.behavior_reports import Siblings, checkable
 from codeguard.index.evidence_tasks import Checks, material, trusted_facts
 from codeguard.index.file_tasks import chunked, compared, masked
 from codeguard.index.report import SandboxBudget
-from codeguard.index.without_index import index_of, of_paths
+from codeguard.index.trusted_base import of_paths
+from codeguard.index.without_index import index_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import Level, Sandbox, read_given

@@ -35,7 +35,7 @@ from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.errors import CodeguardError
 from codeguard.index.report import together
-from codeguard.index.without_index import TrustedBase
+from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import NOT_FULLY_READ, Severity, Skipped, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal

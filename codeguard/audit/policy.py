@@ -24,7 +24,7 @@ from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspected, own_finding
 from codeguard.audit.rules import RuleSelection, all_rules, longest_match
 from codeguard.errors import ConfigError, ManifestError
-from codeguard.index.without_index import TrustedBase
+from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import Severity
 from codeguard.trust.acceptances import Acceptance
 from codeguard.trust.state_files import read_limited, write_atomically

@@ -40,7 +40,7 @@ from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.discovery import NOT_REGULAR, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.file_tasks import compared, masked
-from codeguard.index.without_index import TrustedBase, of_paths
+from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances

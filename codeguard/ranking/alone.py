@@ -9,7 +9,8 @@ from pathlib import Path
 from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.index.behavior_reports import BehaviorReports, ListedFiles, Siblings, ensure_level
 from codeguard.index.report import SandboxBudget
-from codeguard.index.without_index import TrustedBase, of_paths, opened_workspace
+from codeguard.index.trusted_base import TrustedBase, of_paths
+from codeguard.index.without_index import opened_workspace
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.signals.base import Check, SignalServices

@@ -15,7 +15,7 @@ from codeguard.audit.policy import baseline_from_text, baseline_text
 from codeguard.cli import main
 from codeguard.config import Settings
 from codeguard.errors import ManifestError
-from codeguard.index.without_index import of_paths
+from codeguard.index.trusted_base import of_paths
 from codeguard.trust.acceptances import Acceptance
 
 OUTSIDE = Path("../baseline.json")

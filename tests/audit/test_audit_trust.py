@@ -9,7 +9,8 @@ from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
 from codeguard.config import Settings
-from codeguard.index.without_index import TrustedBase, of_paths, opened_workspace
+from codeguard.index.trusted_base import TrustedBase, of_paths
+from codeguard.index.without_index import opened_workspace
 from codeguard.models import Severity
 
 
