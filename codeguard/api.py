@@ -119,7 +119,7 @@ class CodeGuard:
 
         `exclude` are .gitignore patterns of files to leave out, in this run and later ones; `!GLOB` takes one back.
         With `rebuild` it is rebuilt from the files, including those of earlier runs; see
-        `codeguard.index.rebuild.rebuild`.
+        `codeguard.index.maintenance.rebuild`.
         """
         from codeguard.index.pipeline import Indexer, found_first
 
@@ -128,7 +128,7 @@ class CodeGuard:
         )
         exists = (self._settings.state / CATALOG).exists()
         if rebuild:
-            from codeguard.index.rebuild import rebuild as make_new
+            from codeguard.index.maintenance import rebuild as make_new
 
             self.close()
             return make_new(

@@ -12,9 +12,9 @@ from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
 from codeguard.index.behavior_reports import Subject
-from codeguard.index.embedding.base import Vectors
+from codeguard.index.embedding import Vectors
 from codeguard.index.evidence_tasks import Checks
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.report import SandboxBudget
 from codeguard.index.store import Hit
 from codeguard.index.store.folder import FolderVectors
 from codeguard.models import CheckReport, Trust, Verdict

@@ -110,7 +110,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             analysis, "__path__", [str(found_in.parent)]
         )  # what workers are asked for is of one version
         engine_version.cache_clear()
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
+        patch.setattr("codeguard.index.file_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])
         with sqlite3.connect(root / "store" / CATALOG) as db:
@@ -119,12 +119,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             query = guard.query("load json from a path", k=20)
             kept = len(guard.catalog.analysis_keys("static:"))
         patch.setattr(
-            "codeguard.index.observation_tasks.OBSERVING", ItemBounds(30.0)
+            "codeguard.index.file_tasks.OBSERVING", ItemBounds(30.0)
         )  # what is not kept would now take long
         with CodeGuard.open(settings=settings_of(root)) as guard:
             again = guard.query("load json from a path", k=20)
             drop = guard.query("load json from a path", k=20, mode="drop")
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
+        patch.setattr("codeguard.index.file_tasks.OBSERVING", ItemBounds(0.4))
         found = audit([root / "files"], AuditOptions(behavior=False), settings_of(root / "none"))
     engine_version.cache_clear()
     return Ran(report, query, again, drop, found, kept)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from codeguard.errors import StoreError
 from codeguard.index.catalog import Catalog
-from codeguard.index.store import LocalVectors, Row
+from codeguard.index.store import Row
 from codeguard.index.store.chroma import ChromaServer
+from codeguard.index.store.folder import LocalVectors
 
 pytestmark = pytest.mark.ci
 

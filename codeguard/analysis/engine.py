@@ -36,8 +36,7 @@ from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, Embedded, code_in_prose
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
 from codeguard.syntax.unread import Failure
-from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
-from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
+from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE, WALL, Allowance, Deadline, DeadlineError
 
 MATCHES = 5_000  # per detector and file
 RESERVED_S = 0.1  # seconds of the file's time reserved for each detector that has not run yet

@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.index.executor import BatchSize, answered
 from codeguard.models import Skipped
+from codeguard.workers.processes import BatchSize, answered
 from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 CACHE = "__pycache__"

@@ -37,9 +37,9 @@ from codeguard.corpus.discovery import (
 from codeguard.corpus.git import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.patterns import Exclusion
 from codeguard.errors import CorpusError, ManifestError
-from codeguard.index.executor import ONE, answered
 from codeguard.models import Chunk, Skipped, SourceFile, as_json, rebuilt
 from codeguard.trust.verified import in_scope
+from codeguard.workers.processes import ONE, answered
 from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 BOUNDS = ItemBounds(5.0)

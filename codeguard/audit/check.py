@@ -24,19 +24,17 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES
 from codeguard.errors import ConfigError, CorpusError, NothingToDoError
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import Siblings, checkable
 from codeguard.index.evidence_tasks import Checks, material, trusted_facts
-from codeguard.index.executor import open_executor
-from codeguard.index.file_tasks import chunked, masked
-from codeguard.index.observation_tasks import compared
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import Siblings
+from codeguard.index.file_tasks import chunked, compared, masked
+from codeguard.index.report import SandboxBudget
 from codeguard.index.trusted_base import of_paths
 from codeguard.index.without_index import index_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import Level, Sandbox, read_given
 from codeguard.trust.installation import left_alone, seed_of
+from codeguard.workers.processes import open_executor
 from codeguard.workers.tasks import Shared
 
 

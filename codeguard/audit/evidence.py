@@ -34,7 +34,7 @@ from codeguard.corpus.decoding import (
 from codeguard.corpus.patterns import lazy, stored
 from codeguard.corpus.secrets import secret_file
 from codeguard.errors import CodeguardError
-from codeguard.index.sandbox_budget import together
+from codeguard.index.report import together
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import NOT_FULLY_READ, Severity, Skipped, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
@@ -43,8 +43,8 @@ from codeguard.ranking.signals.provenance import SIGNAL as PROVENANCE
 from codeguard.trust.manifest import NameIndex
 
 if TYPE_CHECKING:
-    from codeguard.index.sandbox_budget import BudgetReport
-    from codeguard.index.siblings import SiblingFiles, Siblings
+    from codeguard.index.behavior_reports import SiblingFiles, Siblings
+    from codeguard.index.report import BudgetReport
     from codeguard.index.workspace import Workspace
 
 
@@ -152,8 +152,7 @@ def behavior_findings(
     are left out. `index` is the workspace of the index that `base` comes from, None where there is none. A checker
     that cannot start causes a warning and never a pass.
     """
-    from codeguard.index.behavior_reports import checkable
-    from codeguard.index.siblings import ListedFiles, Siblings
+    from codeguard.index.behavior_reports import ListedFiles, Siblings, checkable
     from codeguard.index.without_index import opened_workspace  # imports the behavior checker
 
     present = list(files)
@@ -183,9 +182,9 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.index.without_index import ensure_level
+    from codeguard.index.behavior_reports import ensure_level
 
-    level = ensure_level(workspace)
+    level = ensure_level(workspace.catalog)
     reports = workspace.reports(executor=executor, siblings=siblings)
     ran = reports.prepare([(item.chunk, item.file) for item in subjects], progress)
     if ran:

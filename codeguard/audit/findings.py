@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, Place
-from codeguard.index.sandbox_budget import BudgetReport
+from codeguard.index.report import BudgetReport
 from codeguard.models import Confidence, Severity, Skipped, text_digest
 
 CHANGE = "change"  # what a change does to code that was trusted before it

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from codeguard.corpus.discovery import LARGEST_FILE, FoundFile, read_file
 from codeguard.errors import CorpusError
+from codeguard.index.behavior_reports import sibling_of
 from codeguard.index.file_tasks import chunked, masked
-from codeguard.index.siblings import sibling_of
 from codeguard.models import Sibling, Skipped, SourceFile
 
 Covered = Callable[[str, str], bool]
 
 
 class ImportedFiles:
-    """Files that others import (see `codeguard.index.siblings`), read as they are asked for.
+    """Files that others import (see `codeguard.index.behavior_reports`), read as they are asked for.
 
     Args:
         has: whether there is a file of a name.

@@ -26,8 +26,7 @@ from codeguard.analysis.rules.base import IMPORTED, IN_TEST
 from codeguard.audit.findings import Finding
 from codeguard.audit.rules import OWN_RULES
 from codeguard.errors import CorpusError
-from codeguard.index.file_tasks import chunked
-from codeguard.index.observation_tasks import ExaminationRequest, examine_files
+from codeguard.index.file_tasks import ExaminationRequest, chunked, examine_files
 from codeguard.models import Chunk, ChunkKind, Severity, Skipped, SourceFile
 from codeguard.workers.tasks import Shared
 

@@ -28,15 +28,14 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings
-from codeguard.index.behavior_reports import is_test
+from codeguard.index.behavior_reports import Siblings, is_test
 from codeguard.index.evidence_tasks import worker_sandbox
-from codeguard.index.executor import ONE, answered
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import Siblings
+from codeguard.index.report import SandboxBudget
 from codeguard.models import Chunk, SourceFile, as_json, rebuilt
 from codeguard.sandbox import Level, read_given
 from codeguard.syntax.capabilities import CONVICTING, ENVIRONMENT
 from codeguard.trust.installation import seed_of
+from codeguard.workers.processes import ONE, answered
 from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared, by_values
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)

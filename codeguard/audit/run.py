@@ -39,21 +39,19 @@ from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.discovery import NOT_REGULAR, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NothingToDoError
-from codeguard.index.executor import open_executor
-from codeguard.index.file_tasks import masked
-from codeguard.index.observation_tasks import compared
+from codeguard.index.file_tasks import compared, masked
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
 from codeguard.trust.installation import is_own_state, left_alone
-from codeguard.workers.processes import deferred
+from codeguard.workers.processes import deferred, open_executor
 from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:
     from codeguard.audit.changes import ChangeSet
     from codeguard.audit.policy import Policy
-    from codeguard.index.siblings import SiblingFiles
+    from codeguard.index.behavior_reports import SiblingFiles
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]

@@ -213,7 +213,7 @@ def check(target: str, against: tuple[str, ...], store: str | None, format_: str
     because nothing says what they should do or they cannot be run.
     """
     from codeguard.audit.check import check_file
-    from codeguard.index.sandbox_budget import SandboxBudget
+    from codeguard.index.report import SandboxBudget
     from codeguard.models import CONVICTING, Verdict
     from codeguard.reports.check import check_json, check_text, checked_below, untested
 

@@ -27,10 +27,10 @@ COMMAND = "from codeguard.cli import main; main()"
 def _guards(stores: Sequence[str]) -> Iterator[list[CodeGuard]]:
     """Open the guards of stores, and warn where the sandbox is too weak for checks."""
     from codeguard.config import below_level
-    from codeguard.index.sandbox_budget import own_level
+    from codeguard.index.behavior_reports import own_level
 
     with opened_guards(stores) as guards:
-        if below := below_level(own_level().name, guards[0].settings.defense.required_level):
+        if below := below_level(own_level(), guards[0].settings.defense.required_level):
             warn(below)
         yield guards
 

@@ -34,9 +34,8 @@ from codeguard.index.behavior_reports import (
     is_test,
 )
 from codeguard.index.catalog import Catalog
-from codeguard.index.executor import ONE, answered, workers_of
-from codeguard.index.observation_tasks import material_of, of_trusted
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.file_tasks import material_of, of_trusted
+from codeguard.index.report import SandboxBudget
 from codeguard.models import (
     CheckReport,
     Chunk,
@@ -49,11 +48,14 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.zygotes import Texts
-from codeguard.workers.deadline import CPU, WALL, Deadline, DeadlineError
-from codeguard.workers.processes import at_end
+from codeguard.workers.processes import ONE, answered, at_end, workers_of
 from codeguard.workers.tasks import (
     CHECKING_S,
+    CPU,
     MEMORY,
+    WALL,
+    Deadline,
+    DeadlineError,
     ItemBounds,
     Run,
     Shared,
@@ -66,7 +68,7 @@ CHECKS_A_TASK = 12
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 SHARES_A_WORKER = 4
 FEW = 16  # functions that are checked in the time that it takes to make a further worker ready
-KNOWN = 0.25  # what counts for a function whose runs in the sandbox are known
+KNOWN = 0.08  # what counts for one whose runs are known: 189 take as long as to make a worker ready
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
@@ -138,7 +140,7 @@ def _library(shared: Shared) -> SpecLibrary:
     own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
     files = [rebuilt(item) for item in value["trusted"] or ()]
     tests = [file for file in files if is_test(file.path)]
-    facts = {path: reader_of(FileFacts)(item) for path, item in value["facts"].items()}
+    facts = {path: reader_of(FileFacts)(_unpacked(item)) for path, item in value["facts"].items()}
     library = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
     return replace(library, locked=[locked_shelf(value["locked"])], standard=value["standard"])
 
@@ -188,18 +190,19 @@ def facts_task() -> Run:
     return by_values(lambda file: [_facts_of(rebuilt(file))])
 
 
-def _facts_of(file: SourceFile) -> Any:
+def _facts_of(file: SourceFile) -> str:
     facts = file_facts(file.path, read_module(file.text))
-    return to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None))
+    return _packed(to_values(replace(facts, shown=shown_in(file) if is_test(file.path) else None)))
 
 
-def _packed(ran: Mapping[str, Any], last: Mapping[str, Any] | None) -> str:
-    """Return what is kept of the last check of a function: its runs, and its report with what that depends on."""
-    data = json.dumps({"ran": ran, "last": last}, sort_keys=True).encode("ascii")
+def _packed(value: object) -> str:
+    """Return plain values in the form in which much of them is kept and sent."""
+    data = json.dumps(value, sort_keys=True).encode("ascii")
     return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
-NOTHING_RAN = _packed({}, None)
+# What is kept of the last check of a function: its runs, and its report with what that depends on.
+NOTHING_RAN = _packed({"ran": {}, "last": None})
 
 
 def _unpacked(text: str) -> Any:
@@ -252,7 +255,7 @@ def check_task(shared: Shared) -> Run:
         checked = checker.check_many([subjects[at] for at in due], meters, memories)
         for at, report, meter, memory in zip(due, checked, meters, memories, strict=True):
             last = kept(subjects[at], report, meter.spent_s, memory)
-            found[at] = report.to_json(), meter.spent_s, _packed(memory.used, last)
+            found[at] = report.to_json(), meter.spent_s, _packed({"ran": memory.used, "last": last})
         yield [found.get(at) for at in range(len(subjects))]
 
     return by_values(reports)

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.corpus.discovery import UNSETTLED, Discovery, FoundFile, discover, find_file, read_file
@@ -67,6 +67,8 @@ def differing(
 def place_of_name(name: str, root: Path, tops: Sequence[Path]) -> Path:
     """Return where the file of a name in the index is or was; `tops` are the indexed paths without links."""
     outside = [top for top in tops if below(name, top.name) and not top.is_relative_to(root)]
+    if not outside:
+        return root / name
     places = [*(top.parent / name for top in outside), root / name]
     return next((place for place in places if os.path.lexists(place)), places[0])
 
@@ -89,7 +91,7 @@ class IndexOnDisk:
         self.state = cache(self._state)
 
     def _state(self, name: str, *, trusted: bool) -> OnDisk:
-        if self._root is None or ".." in PurePosixPath(name).parts:
+        if self._root is None or ".." in name.split("/"):
             return OnDisk.ELSEWHERE
         place = place_of_name(name, self._root, self._tops)
         state = self._recorded(name)

@@ -24,7 +24,7 @@ from codeguard.analysis.engine import (
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
 from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
-from codeguard.index.observation_tasks import (
+from codeguard.index.file_tasks import (
     ExaminationRequest,
     ExaminedFile,
     Observe,

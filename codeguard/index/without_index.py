@@ -9,10 +9,9 @@ from pathlib import Path
 
 import platformdirs
 
-from codeguard.config import CATALOG, LEVELS, Settings
+from codeguard.config import CATALOG, Settings
 from codeguard.errors import NoIndexError, StoreError
 from codeguard.index.catalog import ForeignCatalogError
-from codeguard.index.sandbox_budget import own_level
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.index.workspace import Workspace, usable_key
 from codeguard.models import SourceFile
@@ -86,17 +85,3 @@ def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspac
             opened.warnings.append(f"evidence is not kept: {error}")
         stack.callback(opened.close)
         yield opened
-
-
-def ensure_level(workspace: Workspace) -> str:
-    """Return the sandbox level of the cached evidence; it is measured if it is unknown or too low.
-
-    A level that was too low may have been raised since, so it is measured again.
-    """
-    known = workspace.catalog.meta("sandbox_level") or ""
-    required = workspace.settings.defense.required_level
-    if known in LEVELS and LEVELS.index(known) >= LEVELS.index(required):
-        return known
-    level = own_level().name
-    workspace.catalog.set_meta("sandbox_level", level)
-    return level

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
@@ -24,11 +25,9 @@ from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import stamp_of
 from codeguard.errors import REBUILD, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers
+from codeguard.index.behavior_reports import BehaviorReports, CheckWorkers, IndexedFiles, Siblings
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
-from codeguard.index.executor import workers_of
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import IndexedFiles, Siblings
+from codeguard.index.report import SandboxBudget
 from codeguard.index.swapping import READY, WORKING, WRITING, finish_swap, held
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest, text_digest
@@ -46,7 +45,7 @@ from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_j
 from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
 from codeguard.trust.signed_trees import to_text as trees_text
 from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
-from codeguard.workers.processes import default_workers
+from codeguard.workers.processes import default_workers, workers_of
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
@@ -70,7 +69,7 @@ class Stage(StrEnum):
 
 
 # Values and settings of the catalog.
-UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity", "trained_on"
+UNSIGNED, PERPLEXITY, TRAINED_ON = "unsigned", "perplexity/2", "trained_on"
 LAST_RUN, TREND = "last run", "trend"
 PLACE = "place"  # a setting of the catalog: where the state directory is
 _OF_THIS_PROCESS = secrets.token_bytes(SECRET_BYTES)  # a key where none can be stored
@@ -334,7 +333,7 @@ class Workspace:
         with self.catalog.changing():
             if kept is None or kept.get("sample") != key:
                 data = PerplexityModel.train(texts).to_bytes() if texts else b""
-                model = base64.b64encode(data).decode("ascii")
+                model = base64.b64encode(zlib.compress(data, 1)).decode("ascii")
                 self.catalog.put_analyses({PERPLEXITY: {"model": model, "sample": key}})
             self.catalog.set_meta(TRAINED_ON, digest)
         self.forget_trust()
@@ -411,7 +410,7 @@ class Workspace:
         kept = self.catalog.analysis(PERPLEXITY)
         if kept is None:
             return PerplexityModel.train(texts) if (texts := self._texts()) else None
-        data = base64.b64decode(kept["model"])
+        data = zlib.decompress(base64.b64decode(kept["model"]))
         return PerplexityModel.from_bytes(data) if data else None
 
     @cached_property
@@ -461,7 +460,7 @@ class Workspace:
             standard_functions,
             trusted_facts,
         )
-        from codeguard.index.observation_tasks import compared
+        from codeguard.index.file_tasks import compared
 
         executor = executor or default_workers()
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers_of(executor))

@@ -12,7 +12,7 @@ from codeguard.errors import STOPPED, ConfigError, StoreError
 from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust.verified import VerifiedManifest
-from codeguard.workers.deadline import within
+from codeguard.workers.tasks import within
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include

@@ -16,9 +16,9 @@ from typing import Any
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.errors import SandboxWarning
-from codeguard.index.observation_tasks import compared
+from codeguard.index.file_tasks import compared
 from codeguard.index.on_disk import IndexOnDisk
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.report import SandboxBudget
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.index.workspace import stamp
 from codeguard.ranking.alone import BehaviorService, services_of

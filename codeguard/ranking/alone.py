@@ -7,11 +7,10 @@ import weakref
 from pathlib import Path
 
 from codeguard.config import DefenseConfig, Settings, below_level
-from codeguard.index.behavior_reports import BehaviorReports
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import ListedFiles, Siblings
+from codeguard.index.behavior_reports import BehaviorReports, ListedFiles, Siblings, ensure_level
+from codeguard.index.report import SandboxBudget
 from codeguard.index.trusted_base import TrustedBase, of_paths
-from codeguard.index.without_index import ensure_level, opened_workspace
+from codeguard.index.without_index import opened_workspace
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.signals.base import Check, SignalServices
@@ -66,7 +65,7 @@ class Alone:
         self.texts = {file.path: file.text for file in files}
         # Why a signal that is switched on says nothing.
         self.missing: dict[str, str] = {}
-        checks = below_level(ensure_level(self._workspace), config.required_level)
+        checks = below_level(ensure_level(self._workspace.catalog), config.required_level)
         if checks:
             self.missing["behavior"] = checks
         perplexity = None

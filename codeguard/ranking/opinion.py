@@ -40,7 +40,7 @@ from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.signals.behavior import OPINION, contradicted
 from codeguard.sandbox import Level, Sandbox
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError
-from codeguard.workers.deadline import Deadline, DeadlineError
+from codeguard.workers.tasks import Deadline, DeadlineError
 
 MOST_JUDGED = 10  # candidates of a question, the first in the order
 MOST_ASKED = 4  # descriptions of a function to the model, for one question

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from codeguard.analysis.python.sketches import MAX_TOKENS, description_of, words_of_code
-from codeguard.index.sandbox_budget import BudgetReport
+from codeguard.index.report import BudgetReport
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_FULLY_READ,

@@ -9,9 +9,10 @@ the one that is the other with something put in: what a copy adds, nobody asked 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
 from codeguard.analysis.python.statements import statements
@@ -28,6 +29,7 @@ LEAST_NAMED = 8  # tokens of functions of one name
 MOST_ADDED = 2  # times the tokens of what something was put into
 SURPLUS = 2  # words of the question that only one of them has: siblings of one library differ in less
 BEHIND = 1e-6
+MOST_REMEMBERED = 1_000  # texts that one was compared with
 _STRONG = LEAVING | PROTECTING
 _GUARDS = _STRONG | WEAK
 _COMPARED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD, ChunkKind.MODULE})
@@ -36,9 +38,21 @@ _PARAMETER = lazy(r"(?:^|,)\s{0,80}\*{0,2}(\w{1,200})")
 _STUB = lazy(r"(?:pass|\. \. \.|return(?: \w{1,200})?|raise \w{1,200}(?: \( [^()]{0,400}\))?)?")
 
 
-@dataclass(frozen=True, slots=True)
+class _Pair(NamedTuple):
+    """What holds of a text beside another one, whatever is asked."""
+
+    stub: bool | None  # whether it is a stub of what the other one does; None where both or neither may be
+    repeats: bool  # says the same
+    adds: bool
+    is_near: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Text:
-    """The words of a text, the first paragraph of its description, name, parameters, a sketch and words of its code."""
+    """The words of a text, the first paragraph of its description, name, parameters, a sketch and words of its code.
+
+    `compared` are the texts that it was compared with, `related` those of them of which anything holds.
+    """
 
     words: str
     summary: str
@@ -48,20 +62,39 @@ class _Text:
     tokens: frozenset[str]
     normal: tuple[str, ...]  # its tokens without names of variables, of a function alone
     is_stub: bool
+    said: frozenset[str]
+    compared: set[_Text] = field(default_factory=set)
+    related: dict[_Text, _Pair] = field(default_factory=dict)
+
+    def compare(self, others: Set[_Text]) -> None:
+        """Compare it with the others that it was not compared with yet."""
+        if len(self.compared) > MOST_REMEMBERED:
+            self.compared.clear()
+            self.related.clear()
+        for other in others - self.compared:
+            pair = self._beside(other)
+            if any(pair) and other is not self:
+                self.related[other] = pair
+        self.compared.update(others)
+
+    def _beside(self, other: _Text) -> _Pair:
+        named = self.is_named_like(other)
+        both, sizes = len({*self.code}.intersection(other.code)), (len(self.code), len(other.code))
+        may_be = min(sizes) >= LEAST_CODE and both >= NEAR_COPY * max(sizes)  # takes less time than to say it
+        repeats = bool(other.summary and self.name and other.name) and (
+            named
+            or other.summary in self.words
+            or (may_be and resemblance(self.code, other.code) >= NEAR_COPY)
+        )
+        stub = self.is_stub if self.is_stub is not other.is_stub and named else None
+        return _Pair(stub, repeats, self.adds_to(other), self.is_near(other))
 
     def stands_behind(self, other: _Text, surplus: int) -> bool:
         """Return whether it says the same in more words of the question, or is a stub of what the other one does."""
-        named = self.is_named_like(other)
-        if self.is_stub is not other.is_stub and named:
-            return self.is_stub
-        if surplus < SURPLUS or not (other.summary and self.name and other.name):
-            return False
-        is_long = min(len(self.code), len(other.code)) >= LEAST_CODE
-        return (
-            named
-            or other.summary in self.words
-            or (is_long and resemblance(self.code, other.code) >= NEAR_COPY)
-        )
+        pair = self.related.get(other)
+        if pair is None or pair.stub is not None:
+            return pair is not None and bool(pair.stub)
+        return surplus >= SURPLUS and pair.repeats
 
     def is_named_like(self, other: _Text) -> bool:
         """Return whether its name is or has the other's, and its parameters are the same."""
@@ -101,17 +134,21 @@ def restated(
     """
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
     texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED}
-    fit = {id_: len(asked.intersection(text.words.split())) for id_, text in texts.items()}
+    ids = {text: id_ for id_, text in texts.items()}
+    for text in ids:
+        text.compare(ids.keys())
+    fit = {id_: len(asked & text.said) for id_, text in texts.items()}
     front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
+        text = texts[id_]
         plainer = [
             other
-            for other, said in texts.items()
-            if chunks[other].path != chunks[id_].path
-            if texts[id_].stands_behind(said, fit[id_] - fit[other])
+            for said, pair in text.related.items()
+            if (other := ids.get(said, "")) and chunks[other].path != chunks[id_].path
+            if text.stands_behind(said, fit[id_] - fit[other])
             or (
-                (texts[id_].adds_to(said) or ({id_, other} <= front and lost(chunks[id_], chunks[other])))
-                and not said.stands_behind(texts[id_], fit[other] - fit[id_])
+                (pair.adds or (pair.is_near and {id_, other} <= front and _lost(chunks[id_], chunks[other])))
+                and not said.stands_behind(text, fit[other] - fit[id_])
             )
         ]
         best = min(plainer, key=lambda other: (found[other], other), default=None)
@@ -140,7 +177,7 @@ def _lost(chunk: Chunk, other: Chunk) -> str:
     return "" if found is None or any(lost_protections(chunk, other)) else found.was or found.now
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 12)
 def _text(chunk: Chunk) -> _Text:
     code, header = words_of_code(chunk.text, chunk.language), _HEADER.search(chunk.text)
     body = _body(code)
@@ -148,8 +185,9 @@ def _text(chunk: Chunk) -> _Text:
     summary = described.lstrip("rRbBuUfF").strip("\"' \t\r\n").replace("\r\n", "\n").partition("\n\n")[0]
     words = index_words(summary)
     name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST
+    said = index_words(chunk.text)
     return _Text(
-        f" {' '.join(index_words(chunk.text))} ",
+        f" {' '.join(said)} ",
         f" {' '.join(words)} " if len(words) >= LEAST_SUMMARY else "",
         name,
         tuple(_PARAMETER.findall(header[1])) if header is not None else (),
@@ -160,6 +198,7 @@ def _text(chunk: Chunk) -> _Text:
         else (),
         # One with a decorator is an overload or abstract: its implementation stands elsewhere.
         code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
+        frozenset(said),
     )
 
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
-from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.behavior_reports import BehaviorReports, Siblings
 from codeguard.index.on_disk import IndexOnDisk
-from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.siblings import Siblings
-from codeguard.index.store.base import row_of
+from codeguard.index.report import SandboxBudget
+from codeguard.index.store import row_of
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring

@@ -13,7 +13,7 @@ from codeguard.audit.check import CheckedFunction
 from codeguard.behavior.source.definitions import Function, parse_or_none
 from codeguard.config import below_level
 from codeguard.escaping import escaped
-from codeguard.index.sandbox_budget import BudgetReport
+from codeguard.index.report import BudgetReport
 from codeguard.models import CONVICTING, CheckReport, Verdict, named
 from codeguard.ranking.signals.behavior import describe
 

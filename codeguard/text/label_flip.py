@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import ConfigError
-from codeguard.index.embedding import Embedding, LexicalEmbedding, open_embedding
-from codeguard.index.embedding.base import Vectors, unit_rows
+from codeguard.index.embedding import Embedding, LexicalEmbedding, Vectors, open_embedding, unit_rows
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.tokens import words
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection.features import STEM
-from codeguard.index.embedding.weights import first_loaded
+from codeguard.index.embedding.minilm import first_loaded
 
 DIMENSIONS = 96
 _WORD = re.compile("[a-z]{2,}")

@@ -20,7 +20,7 @@ from random import Random
 
 from codeguard.analysis.python.counterparts import FILLER_WORDS, name_words
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.matching.stubs import is_overload
+from codeguard.behavior.matching.candidate import is_overload
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference, references_of
@@ -30,7 +30,7 @@ from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.siblings import ListedFiles, Siblings
+from codeguard.index.behavior_reports import ListedFiles, Siblings
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import CONVICTING, CheckReport, Chunk, ChunkKind, SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.matching.stubs import is_overload
+from codeguard.behavior.matching.candidate import is_overload
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.profiles import observe

@@ -25,7 +25,7 @@ import numpy as np
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.index.store.base import row_of
+from codeguard.index.store import row_of
 from codeguard.index.store.chroma import import_chromadb
 from experiments.benchmarks.standard_library import standard_files
 from experiments.corpus.queries import ALL

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard.index.embedding.minilm import first_loaded
 from codeguard.index.embedding.static import MOST_PIECES, UNKNOWN, WORD, Pieces
-from codeguard.index.embedding.weights import first_loaded
 from experiments.embedding_training.questions import Kind, Question, questions
 
 HELD_OUT = (

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import CorpusError
-from codeguard.index.embedding import Embedding
-from codeguard.index.embedding.base import Vectors
+from codeguard.index.embedding import Embedding, Vectors
 from codeguard.ranking.evaluation import Proportion
 from experiments import report
 

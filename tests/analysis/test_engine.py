@@ -19,7 +19,7 @@ from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.syntax import MOST_PARTS
 from codeguard.models import NOT_FULLY_READ, Confidence, Severity
-from codeguard.workers.deadline import CPU, WALL, DeadlineError
+from codeguard.workers.tasks import CPU, WALL, DeadlineError
 
 
 class FailingMarker(Marker):

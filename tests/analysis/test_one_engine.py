@@ -18,8 +18,7 @@ from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.file_tasks import chunk_one
-from codeguard.index.observation_tasks import ExaminationRequest, compared, examine_files
+from codeguard.index.file_tasks import ExaminationRequest, chunk_one, compared, examine_files
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import DETECTOR_ERROR, Evidence, Severity, SourceFile, Trust
 from codeguard.weights import Weights

@@ -25,7 +25,7 @@ from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
-from codeguard.workers import deadline
+from codeguard.workers import tasks
 from experiments.benchmarks.audit_common import Inspector
 
 
@@ -100,7 +100,7 @@ def test_lines_count_as_editors_count_them(newline: str) -> None:
     ],
 )
 def test_a_detector_that_fails_is_a_finding(text: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "WALL_S", 0.2)
+    monkeypatch.setattr(tasks, "WALL_S", 0.2)
     monkeypatch.setattr(engine, "LOOKING_S", 0.2)
     (found,) = inspected(text)
     assert (found.rule, found.severity) == (rule, Severity.HIGH)

@@ -80,16 +80,16 @@ from pathlib import Path
 from codeguard.analysis.rules import load_file_signals
 from codeguard.audit.inspection import Source, inspect_all
 from codeguard.corpus.discovery import discover, read_file
-from codeguard.index import observation_tasks
-from codeguard.index.executor import open_executor
+from codeguard.index import file_tasks
+from codeguard.workers.processes import open_executor
 from codeguard.workers.tasks import Shared
 if __name__ == "__main__":
-    observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)
+    file_tasks.BATCH = file_tasks.BATCH._replace(items=2)
     files = [
         Source(item.name, item.size, partial(read_file, item)) for item in discover([Path(sys.argv[1])]).files
     ]
     names = [item.name for item in load_file_signals()]
-    shared = Shared.of_values(observation_tasks.compared(None, names))
+    shared = Shared.of_values(file_tasks.compared(None, names))
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
         for item in inspect_all(files, executor, shared, names):
             print(item.name, *sorted(found.rule for found in item.findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.matching.text_overlap import common_in_order, comparable_text, text_overlap
+from codeguard.behavior.matching.claims import common_in_order, comparable_text, text_overlap
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check

@@ -10,7 +10,7 @@ from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.siblings import ListedFiles, Siblings
+from codeguard.index.behavior_reports import ListedFiles, Siblings
 from codeguard.models import Verdict
 from codeguard.sandbox import Sandbox
 from tests.behavior.conftest import Check

@@ -15,13 +15,13 @@ from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.behavior.matching.candidate import CandidateFunction, read_candidate
 from codeguard.behavior.source.import_paths import file_of, imports_in
+from codeguard.behavior.source.importing import MOST_MODULES
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
 from codeguard.behavior.verdict.checker import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import siblings
-from codeguard.index.behavior_reports import checkable
-from codeguard.index.siblings import MOST_MODULES, ListedFiles, Siblings
+from codeguard.index import behavior_reports
+from codeguard.index.behavior_reports import ListedFiles, Siblings, checkable
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Coverage, SourceFile, Verdict
 from codeguard.sandbox import Sandbox
@@ -436,7 +436,7 @@ def test_a_file_that_was_too_large_counts_once_it_is_smaller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most = 5_000
-    monkeypatch.setattr(siblings, "MOST_CHARACTERS", most)
+    monkeypatch.setattr(behavior_reports, "MOST_CHARACTERS", most)
     corpus = tmp_path / "corpus"
     (corpus / "ours").mkdir(parents=True)
     (corpus / "theirs/p").mkdir(parents=True)

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codeguard.behavior.matching.stubs import is_overload
+from codeguard.behavior.matching.candidate import is_overload
 from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Verdict

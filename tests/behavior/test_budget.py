@@ -15,7 +15,7 @@ from codeguard.config import DefenseConfig, Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.catalog import Catalog
-from codeguard.index.sandbox_budget import SandboxBudget, Subject
+from codeguard.index.report import SandboxBudget, Subject
 from codeguard.integrations.documents import DocumentJudge, StoredText
 from codeguard.models import CheckReport, SourceFile, Verdict
 

@@ -9,7 +9,7 @@ import pytest
 from codeguard.behavior import budget
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import BehaviorReports, Subject, checkable
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.report import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 
 

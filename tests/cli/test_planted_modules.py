@@ -44,9 +44,9 @@ told = open(sys.argv.pop(1), "a")
 sys.addaudithook(
     lambda event, words: event == "subprocess.Popen" and print(words[2], words[1], file=told, flush=True)
 )
-import codeguard.audit.inspection, codeguard.index.observation_tasks, codeguard.index.pipeline
+import codeguard.audit.inspection, codeguard.index.file_tasks, codeguard.index.pipeline
 codeguard.audit.inspection.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
-codeguard.index.observation_tasks.BATCH = codeguard.index.observation_tasks.BATCH._replace(items=2)
+codeguard.index.file_tasks.BATCH = codeguard.index.file_tasks.BATCH._replace(items=2)
 from codeguard.cli import main
 main(prog_name="codeguard")
 """

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeguard.errors import EmbeddingError
-from codeguard.index.embedding import open_embedding, weights
-from codeguard.index.embedding.minilm import MiniLMEmbedding
-from codeguard.index.embedding.weights import first_loaded
+from codeguard.index.embedding import minilm as model
+from codeguard.index.embedding import open_embedding
+from codeguard.index.embedding.minilm import MiniLMEmbedding, first_loaded
 
 pytestmark = pytest.mark.ci
 
@@ -87,12 +87,12 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(EmbeddingError, match="is not the published file") as caught:
         open_embedding("minilm")
     assert hashlib.sha256(b"{}").hexdigest() in str(caught.value)
-    assert weights.INSTALL in str(caught.value)
+    assert model.INSTALL in str(caught.value)
 
 
 @needs_weights
 def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, folder = next(weights.places())
+    _, folder = next(model.places())
     shutil.copy(folder / "tokenizer.json", tmp_path)
     shutil.copy(folder / "model.safetensors", tmp_path)
     with (tmp_path / "model.safetensors").open("r+b") as file:
@@ -107,11 +107,11 @@ def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path, monkeypatch:
 
 def test_a_folder_given_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEGUARD_MODEL_DIR", str(tmp_path / "none"))
-    assert [path for _, path in weights.places()] == [tmp_path / "none"]
+    assert [path for _, path in model.places()] == [tmp_path / "none"]
     with pytest.raises(EmbeddingError, match="cannot read the MiniLM weights"):
         open_embedding("minilm")
     assert open_embedding(prose=True).identity.startswith("lexical@")
-    assert weights.INSTALL in open_embedding(prose=True).note
+    assert model.INSTALL in open_embedding(prose=True).note
 
 
 def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +120,13 @@ def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     snapshot = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots" / "0"
     snapshot.mkdir(parents=True)
-    package = [path for _, path in weights.places()]
+    package = [path for _, path in model.places()]
     for file in (snapshot / "model.safetensors", snapshot / "tokenizer.json"):
         file.touch()
-    assert [path for _, path in weights.places()] == [*package, snapshot]
+    assert [path for _, path in model.places()] == [*package, snapshot]
 
 
 @given(st.binary(max_size=200))
 def test_a_malformed_safetensors_file_raises_no_other_error(raw: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
-        weights.read_safetensors(np.frombuffer(raw, dtype=np.uint8))
+        model.read_safetensors(np.frombuffer(raw, dtype=np.uint8))

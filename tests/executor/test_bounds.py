@@ -15,10 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.index.executor import open_executor, spread
-from codeguard.workers.deadline import Allowance, DeadlineError
-from codeguard.workers.processes import Processes, in_worker
-from codeguard.workers.tasks import ItemBounds, Run, TaskAnswer
+from codeguard.workers.processes import Processes, in_worker, open_executor, spread
+from codeguard.workers.tasks import Allowance, DeadlineError, ItemBounds, Run, TaskAnswer
 
 pytestmark = pytest.mark.ci
 
@@ -247,7 +245,7 @@ ALONE = """
 import sys; sys.path.insert(0, sys.argv[1])
 from test_bounds import act, opened, where
 from codeguard.workers.processes import Processes, may_fork
-from codeguard.index.executor import spread
+from codeguard.workers.processes import spread
 from codeguard.workers.tasks import ItemBounds
 import os
 assert may_fork()

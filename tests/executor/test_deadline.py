@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from codeguard.workers.deadline import Deadline, DeadlineError
+from codeguard.workers.tasks import Deadline, DeadlineError
 
 
 def _compute(seconds: float) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.executor import batched, open_executor, spread
 from codeguard.index.file_tasks import chunked
-from codeguard.workers.processes import Processes, send
+from codeguard.workers.processes import Processes, batched, open_executor, send, spread
 from codeguard.workers.tasks import ItemBounds, Run, Shared, WorkerError
 
 pytestmark = pytest.mark.ci

@@ -9,8 +9,7 @@ import pytest
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.index.executor import open_executor
-from codeguard.workers.processes import Processes, default_workers
+from codeguard.workers.processes import Processes, default_workers, open_executor
 
 pytestmark = pytest.mark.ci
 

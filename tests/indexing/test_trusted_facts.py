@@ -8,14 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeguard import CodeGuard
 from codeguard.behavior.specs.everyones import public_functions
 from codeguard.behavior.specs.facts import facts_version
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index import observation_tasks
+from codeguard.index import behavior_reports, file_tasks
+from codeguard.index.behavior_reports import ensure_level
 from codeguard.index.catalog import Catalog
-from codeguard.index.evidence import OF_TEXTS
 from codeguard.index.evidence_tasks import (
     FACTS,
     RUNS,
@@ -26,7 +28,8 @@ from codeguard.index.evidence_tasks import (
     standard_functions,
     trusted_facts,
 )
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.pipeline import OF_TEXTS
+from codeguard.index.report import SandboxBudget
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Verdict
 from codeguard.workers.processes import default_workers
@@ -73,7 +76,7 @@ def test_trusted_functions_are_probed_between_checks_and_not_within_one(tmp_path
 
 
 def test_facts_are_derived_once_for_a_text_and_those_of_older_texts_are_forgotten(tmp_path: Path) -> None:
-    most = observation_tasks.MOST_STALE
+    most = file_tasks.MOST_STALE
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for edit in range(most + 2):
             file = chunk_file("ours.py", f"{TEXT}\n\nEDIT = {edit}\n".encode())
@@ -110,7 +113,7 @@ def test_results_of_earlier_texts_are_forgotten_once_they_are_most_of_what_is_ke
             (tmp_path / "theirs.py").write_text(f"{TEXT}\n\nEDIT = {edit}\n")
             guard.index([tmp_path / "theirs.py"])
             kept = [key for kind in OF_TEXTS for key in guard.catalog.analysis_keys(kind)]
-            assert 2 <= len(kept) <= observation_tasks.MOST_STALE * guard.catalog.count() + 2
+            assert 2 <= len(kept) <= file_tasks.MOST_STALE * guard.catalog.count() + 2
 
 
 def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_path: Path) -> None:
@@ -135,5 +138,17 @@ def test_after_an_edit_of_trusted_code_only_what_met_it_is_checked_again(tmp_pat
     assert edited != first
     for torn in ([], {"met": "", "spent_s": 0.0, "asked": [], "report": {}}, {"met": 1, "spent_s": "x"}):
         with closing(Workspace(settings)) as workspace:
-            workspace.catalog.put_analyses({key: {"runs": _packed({}, torn)} for key in edited})
+            workspace.catalog.put_analyses(
+                {key: {"runs": _packed({"ran": {}, "last": torn})} for key in edited}
+            )
         assert indexed("ours/b.py", other + f"# {torn}\n")[0] == wrong
+
+
+@pytest.mark.parametrize(("kept", "then"), [("", "L2"), ("L1", "L2"), ("L2", "L2"), ("L3", "L3")])
+def test_the_sandbox_level_is_measured_until_it_is_the_highest(
+    kept: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behavior_reports, "own_level", lambda: "L2")
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        catalog.set_meta("sandbox_level", kept)
+        assert ensure_level(catalog) == then == catalog.meta("sandbox_level")

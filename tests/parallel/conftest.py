@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from parallel_index import dump, index, made
 
-from codeguard.index.executor import BatchSize
+from codeguard.workers.processes import BatchSize
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def _everything_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """However small the work is, and in many tasks."""
     monkeypatch.setattr("codeguard.index.file_tasks.BATCH", BatchSize(256, 100))
-    monkeypatch.setattr("codeguard.index.observation_tasks.BATCH", BatchSize(2))
+    monkeypatch.setattr("codeguard.index.file_tasks.BATCH", BatchSize(2))
     monkeypatch.setattr("codeguard.index.evidence_tasks.CHECKS_A_TASK", 2)
     monkeypatch.setattr("codeguard.index.evidence_tasks.FEW", 0)
     monkeypatch.setattr("codeguard.workers.processes.STARTING_S", 0.0)

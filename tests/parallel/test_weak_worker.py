@@ -8,7 +8,7 @@ import pytest
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import BehaviorReports, Subject
 from codeguard.index.catalog import Catalog
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.report import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 
 

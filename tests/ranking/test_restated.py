@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Chunk
-from codeguard.ranking.restated import relation, restated
+from codeguard.ranking.restated import _Text, relation, restated
 
 QUESTION = "How do I turn a cookie string into a dictionary?"
 BODY = """    found = {}
@@ -136,3 +136,14 @@ def test_ten_copies_with_a_check_more_push_an_honest_one_back_by_one_place() -> 
     costs = {id_: 0.5 if id_ == "honest" else 0.6 + 0.01 * int(id_[-1]) for id_ in chunks}
     moved, _ = restated(QUESTION, costs, chunks, list(chunks))
     assert sorted(moved, key=lambda id_: moved[id_])[1] == "honest"
+
+
+def test_two_texts_are_compared_once_whatever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    beside = _Text._beside
+    monkeypatch.setattr(_Text, "_beside", lambda *pair: (compared.append(pair), beside(*pair))[1])
+    edit = f'def parse_header(raw):\n    """{ECHO}"""\n{BODY.replace("lower", "casefold")}'
+    chunks = {"honest": function("c.py", HONEST), "other": function("d.py", edit)}
+    for question in (QUESTION, "cookie"):
+        restated(question, {"honest": 0.5, "other": 0.1}, chunks, list(chunks))
+    assert len(compared) == 4  # each with both, itself among them

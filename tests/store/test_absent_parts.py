@@ -184,7 +184,7 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
             patch.setattr(shutil, "rmtree", counted(shutil.rmtree))
             built(state)
 
-        patch.setattr("codeguard.index.rebuild.put_in_place", swap)
+        patch.setattr("codeguard.index.maintenance.put_in_place", swap)
         with CodeGuard.open(settings=indexed.settings()) as guard:
             try:
                 guard.index(rebuild=True)

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from codeguard.index.catalog import Catalog
-from codeguard.index.store import LocalVectors, Row, folder
-from codeguard.index.store.folder import FolderVectors
+from codeguard.index.store import Row, folder
+from codeguard.index.store.folder import FolderVectors, LocalVectors
 
 KEY = b"k" * 32
 

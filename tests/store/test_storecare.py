@@ -15,8 +15,7 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.index.maintenance import verify
-from codeguard.index.store import Row, Vectors
-from codeguard.index.store.base import row_of
+from codeguard.index.store import Row, Vectors, row_of
 from codeguard.index.workspace import Workspace
 from codeguard.ranking.inventory import Inventory
 

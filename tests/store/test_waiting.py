@@ -26,7 +26,7 @@ from codeguard.integrations.chroma import GuardedCollection
 from codeguard.integrations.documents import DocumentJudge
 from codeguard.trust import state_files
 from codeguard.trust.state_files import StateFolder
-from codeguard.workers.deadline import within
+from codeguard.workers.tasks import within
 
 pytestmark = pytest.mark.ci
 

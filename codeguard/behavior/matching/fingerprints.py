@@ -87,6 +87,7 @@ class FingerprintIndex:
         self._shown = Counter(kinds for own in self.kinds.values() for kinds in own)
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         self._views: dict[tuple[Kinds, ...], str] = {}
+        self._rows: dict[int, dict[Kinds, Sequence[str | None]]] = {}  # by trusted function
 
     def calls(self, kinds: Kinds) -> Calls:
         """Return the calls of a kind."""
@@ -117,6 +118,7 @@ class FingerprintIndex:
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Record a trusted function's results for the calls of a kind."""
         group = self._groups[kinds]
+        self._rows.setdefault(place, {})[kinds] = answers
         group.answers = group.answers or [{} for _ in group.calls]
         for known, answer in zip(group.answers, answers, strict=True):
             if answer is not None:
@@ -125,24 +127,38 @@ class FingerprintIndex:
     def matches(self, answered: Mapping[Kinds, Sequence[str | None]]) -> list[int]:
         """Return the trusted functions with the same results, best match first."""
         agreed: dict[int, list[tuple[str, float]]] = {}
-        total: Counter[int] = Counter()
         for kinds, answers in answered.items():
-            group = self._groups[kinds]
-            for call, known, answer in zip(group.calls, group.answers, answers, strict=False):
-                for result, places in known.items():
-                    if result == answer and returns_first_argument(call, answer):
-                        continue
-                    weight = weight_of(result, places)
-                    total.update(dict.fromkeys(places, weight))
-                    for place in places if result == answer else ():
-                        agreed.setdefault(place, []).append((result, weight))
+            for call, known, answer in self._beside(kinds, answers):
+                if answer is not None and answer in known and not returns_first_argument(call, answer):
+                    weight = weight_of(answer, known[answer])
+                    for place in known[answer]:
+                        agreed.setdefault(place, []).append((answer, weight))
         found: list[tuple[float, int]] = []
         for place, same in agreed.items():
             weight = sum(part for _, part in same)
             shown = len(same) >= LEAST_AGREED and len({result for result, _ in same}) >= LEAST_DISTINCT
-            if shown and weight >= max(LEAST_WEIGHT, LEAST_SHARE * total[place]):
-                found.append((-weight / total[place], place))
+            if shown and weight >= LEAST_WEIGHT and weight >= LEAST_SHARE * (of := self._of(place, answered)):
+                found.append((-weight / of, place))
         return [place for _, place in sorted(found)[:MOST_FOUND]]
+
+    def _of(self, place: int, answered: Mapping[Kinds, Sequence[str | None]]) -> float:
+        """Return the weight of a trusted function's results for the same calls."""
+        own, total = self._rows[place], 0.0
+        for kinds, answers in answered.items():
+            for (call, known, answer), result in zip(
+                self._beside(kinds, answers), own.get(kinds, ()), strict=False
+            ):
+                same = result == answer and returns_first_argument(call, answer or "")
+                if result is not None and not same:
+                    total += weight_of(result, known[result])
+        return total
+
+    def _beside(
+        self, kinds: Kinds, answers: Sequence[str | None]
+    ) -> Iterator[tuple[tuple[object, ...], dict[str, set[int]], str | None]]:
+        """Yield the calls of a kind, each with the trusted functions by result, and with one of these answers."""
+        group = self._groups[kinds]
+        return zip(group.calls, group.answers, answers, strict=False)
 
     def most_distinguishing(self, kinds: Kinds, count: int) -> list[int]:
         """Return the indices of a few calls of a kind, those that most results distinguish."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.matching.text_overlap import comparable_text
+from codeguard.behavior.matching.claims import comparable_text
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 
 MOST_REPAIRS = 120

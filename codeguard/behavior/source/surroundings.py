@@ -93,18 +93,22 @@ class Surroundings:
         """What they import of other modules than the standard ones."""
         return imports_of(self.needed.statements)
 
-    def runnable(self, home: Home | None = None) -> Runnable | None:
-        """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file."""
+    def runnable(self, home: Home | None = None, *, traced: bool = True) -> Runnable | None:
+        """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file.
+
+        Where its lines are not to be `traced`, they are not those of `node`.
+        """
         statements = self.needed.statements
-        texts = [*map(laid_out, statements)]
+        texts = [*map(laid_out if traced else plain_source, statements)]
         source = "".join(f"{part}\n" for part in texts)
         place = next(place for place, item in enumerate(statements) if item is self.own)
         if not self.needed.complete or len(source) > MAX_CHARACTERS or not texts[place]:
             return None
-        node = _locate(texts[place], self.definition)
+        node = _locate(texts[place], self.definition) if traced else self.definition.node
         if node is None:
             return None
-        ast.increment_lineno(node, sum(part.count("\n") + 1 for part in texts[:place]))
+        if traced:
+            ast.increment_lineno(node, sum(part.count("\n") + 1 for part in texts[:place]))
         borrowed = () if home is None else home.borrowed(self.imports)
         return Runnable(
             source,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from codeguard import behavior, sandbox
+from codeguard.behavior.matching.candidate import is_declaration, is_overload
 from codeguard.behavior.matching.claims import Features, function_features
-from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Module
 from codeguard.behavior.specs.docstrings import docstring_examples
 

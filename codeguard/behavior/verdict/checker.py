@@ -12,10 +12,16 @@ from functools import partial
 from typing import Any, Self
 
 from codeguard.behavior.budget import CROWDED, SPENT, Budget
-from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
+from codeguard.behavior.matching.candidate import (
+    TOO_LARGE,
+    CandidateFunction,
+    describes_result,
+    does_nothing,
+    is_meant_empty,
+    read_candidate,
+)
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Features, Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.rivals import answers_to_keep
 from codeguard.behavior.source.reach import module_capabilities
 from codeguard.behavior.specs.contract import Contract
@@ -57,7 +63,7 @@ from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, 
 from codeguard.sandbox import Sandbox
 from codeguard.sandbox.model import JobResult, Level, Tier
 from codeguard.sandbox.zygotes import Texts
-from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
+from codeguard.workers.tasks import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
@@ -240,8 +246,13 @@ class BehaviorChecker:
         library, references = self._library, self._references(candidate)
         named = library.specs_for(candidate.features) or library.namesakes_of(candidate.features)
         twins = [] if references else self._everyones(candidate)
-        may_act = bool(library.references) and has_unsaid_effect(candidate)
-        if not (references or named or twins or may_act or self._can_be_probed(candidate)):
+        if not (
+            references
+            or named
+            or twins
+            or self._can_be_probed(candidate)
+            or (library.references and has_unsaid_effect(candidate))
+        ):
             reason = self._why_silent(candidate)
             effects, claims = candidate.effects, self._lookalike_name(candidate)
             return self._untested(reason, effects=effects, claims=claims, alone=True)
@@ -484,7 +495,7 @@ class BehaviorChecker:
 
     def _fingerprint_of(self, place: int, by_source: Mapping[str, list[Answers]]) -> Steps[list[Answers]]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        made = reference.usable
+        made = reference.surroundings.runnable(reference.home, traced=False)
         if made is None:
             return [["unusable"]]
         # An answer beside another helper is another answer.

@@ -11,9 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from codeguard.behavior.matching.claims import Similarity, is_private, matches_summary, repeated_words
+from codeguard.behavior.matching.claims import (
+    Similarity,
+    TextOverlap,
+    comparable_text,
+    is_private,
+    matches_summary,
+    repeated_words,
+)
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.text_overlap import TextOverlap, comparable_text
 from codeguard.behavior.source.definitions import Function, parse_or_none, raised_exceptions, unparse
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Returns, Spec

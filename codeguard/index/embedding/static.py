@@ -18,7 +18,7 @@ from importlib.resources import as_file, files
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.index.embedding.base import Vectors, unit_rows
+from codeguard.index.embedding import Vectors, unit_rows
 
 VERSION = 1  # raise it whenever a vector changes
 MODEL = "static.npz"

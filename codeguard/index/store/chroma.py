@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
-from codeguard.index.store.base import Hit, Row, Vectors
-from codeguard.workers.deadline import within
+from codeguard.index.store import Hit, Row, Vectors
 from codeguard.workers.processes import deferred
+from codeguard.workers.tasks import within
 
 COLLECTION = "codeguard"
 BATCH = 1000  # rows of one request
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class ChromaServer(Vectors):
-    """A collection on a Chroma server (see `codeguard.index.store.base.Vectors`); requests are repeated."""
+    """A collection on a Chroma server (see `codeguard.index.store.Vectors`); requests are repeated."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, wait_s: float = 60.0) -> None:
         """Connect to a server, which has `wait_s` seconds for each answer, and more for what it writes.

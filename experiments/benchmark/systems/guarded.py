@@ -9,7 +9,7 @@ from pathlib import Path
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.index.embedding import Embedding
-from codeguard.index.store.base import row_of
+from codeguard.index.store import row_of
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.signals import load_all

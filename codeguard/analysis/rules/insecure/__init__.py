@@ -15,7 +15,7 @@ from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.flows import FlowIndex, FlowRow
 from codeguard.analysis.rules.insecure.rows import Row, RowIndex
 from codeguard.corpus.patterns import stored
-from codeguard.workers.deadline import DeadlineError
+from codeguard.workers.tasks import DeadlineError
 
 
 def load_checks(path: Iterable[str]) -> tuple[Check, ...]:
