@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum, StrEnum
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 
@@ -166,6 +167,9 @@ class Sibling:
 class SourceFile:
     """A file of the corpus with its chunks; `text` is the whole file, decoded.
 
+    Of a notebook, `text` is what its cells hold, as Python, and `raw` is the whole file, where it is at hand; places
+    are those of the file.
+
     `parsed` is False if it was chunked by lines. `syntax_errors` says that the file as a whole does not
     parse. `notes` are messages for the user (guessed encoding, missing grammar, ...). `siblings` are the files
     that it imports, where they matter: for checks of behavior.
@@ -181,6 +185,15 @@ class SourceFile:
     encoding: str = "utf-8"
     notes: tuple[str, ...] = ()
     siblings: tuple[Sibling, ...] = ()
+    raw: str = ""
+
+    def lines_of(self, chunk: Chunk) -> tuple[int, int]:
+        """Return the first and last line of a chunk in `text`, which in a notebook are not those of its file."""
+        if self.language != "python" or not self.path.lower().endswith(".ipynb"):
+            return chunk.start_line, chunk.end_line
+        before = takewhile(lambda item: item.span != chunk.span, self.chunks)
+        first = 1 + sum(item.text.count("\n") for item in before)
+        return first, first + chunk.text[:-1].count("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +375,7 @@ def as_json(file: SourceFile) -> dict[str, Any]:
         chunks.append([*row, chunk.sha256, chunk.secrets, chunk.withheld] if chunk.secrets else row)
     siblings = [(item.path, item.sha256, item.text, item.trusted) for item in file.siblings]
     plain = {name: getattr(file, name) for name in _PLAIN}
+    plain |= {"raw": file.raw} if file.raw else {}
     return {**plain, "notes": file.notes, "chunks": chunks, "imports": list(imports), "siblings": siblings}
 
 
@@ -390,4 +404,5 @@ def rebuilt(value: Mapping[str, Any]) -> SourceFile:
         chunks=tuple(chunks),
         notes=tuple(value["notes"]),
         siblings=tuple(Sibling(*item) for item in value["siblings"]),
+        raw=value.get("raw", ""),
     )

@@ -34,6 +34,7 @@ from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSi
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, Embedded, code_in_prose
+from codeguard.corpus.notebooks import NOTEBOOK, shell_in
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
 from codeguard.syntax.unread import Failure
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE, WALL, Allowance, Deadline, DeadlineError
@@ -122,6 +123,8 @@ class _Examination:
         self._context = context
         self._gave_up = gave_up(file)
         self._left = Allowance(LOOKING_S * SOFT_SHARE)
+        if file.raw:
+            file = replace(file, text=file.raw, language="text")
         self._reading = Reading(replace(file, language="python") if is_python(file) else file)
         self._parts = [_Part(self._reading, int)]  # the file, and the code inside it
         self._told: dict[Reading, int] = {}  # number of the reading's limits already reported
@@ -144,6 +147,8 @@ class _Examination:
             found += self._open_cells()
         elif reading.language in PROSE:
             found += self._open_blocks(reading.text)
+        elif reading.file.path.lower().endswith(NOTEBOOK):
+            self._part(shell_in(reading.text))
         found += self._own(AUDIT, inline_ignores)
         return Step(ENGINE, (*found, *self._limits(), *self._failures(AUDIT)))
 
@@ -259,7 +264,7 @@ def _unfinished(group: str, reading: Reading, error: BaseException) -> Observati
 
 def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     """Return the properties of a file that its observations depend on."""
-    kind = "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
+    kind = "python" if is_python(file) else "notebook" if file.raw or is_notebook(file) else file.language
     return (file.sha256, file.language, kind, *(("gave up",) if gave_up(file) else ()))
 
 
@@ -273,7 +278,7 @@ def is_python(file: SourceFile) -> bool:
 def is_notebook(file: SourceFile) -> bool:
     """Return whether a file is a notebook, by its name or by its content."""
     return file.language == "text" and (
-        file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
+        file.path.lower().endswith(NOTEBOOK) or _NOTEBOOK.search(file.text) is not None
     )
 
 

@@ -6,9 +6,11 @@ import ast
 import warnings
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
+from codeguard.corpus.notebooks import NOTEBOOK
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets
 from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
@@ -180,11 +182,22 @@ class Reading:
         start = self.offset(line, column)
         return start, start if end_column is None else self.offset(end_line, int(end_column))
 
+    @cached_property
+    def _chunk_starts(self) -> list[int]:
+        """The character offsets of a notebook's chunks, whose lines may be one."""
+        if not self.file.raw:
+            return list(accumulate((len(chunk.text) for chunk in self.file.chunks), initial=0))[:-1]
+        data = self.text.encode("utf-8", "replace")
+        edges = pairwise((0, *(chunk.span.start_byte for chunk in self.file.chunks)))
+        return list(accumulate(len(data[before:after].decode("utf-8", "replace")) for before, after in edges))
+
     def chunk_index(self, offset: int) -> int:
         """Return the index of the chunk that contains the line of a character offset, or -1."""
-        line = self.line_of(offset)
-        index = bisect_right(self.file.chunks, line, key=lambda chunk: chunk.start_line) - 1
-        return index if index >= 0 and line <= self.file.chunks[index].end_line else -1
+        line, chunks = self.line_of(offset), self.file.chunks
+        if self.file.path.lower().endswith(NOTEBOOK):
+            return bisect_right(self._chunk_starts, offset) - 1
+        index = bisect_right(chunks, line, key=lambda chunk: chunk.start_line) - 1
+        return index if index >= 0 and line <= chunks[index].end_line else -1
 
 
 def _error_text(error: BaseException) -> str:

@@ -39,6 +39,11 @@ _SHELL_LINE = lazy(r"[ \t]*(?:!!?|%(?:sx|system)\b)")
 _NO_LINE_END = lazy(r"[^\r\n]+")
 _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+NOTEBOOK = ".ipynb"
+LINE_END = lazy(r"\r\n|\r|\n")
+_LONE = lazy("[\ud800-\udfff]")
+# Without parsing the cell: no statement goes on in a line that begins like this.
+_CERTAIN_MAGIC = lazy(r"[ \t]*(?:%[A-Za-z]|!(?!=)|\?|[\w.]{1,200}\?{1,2}\s*$)")
 DEEPEST = 20_000  # deeper than notebook readers accept
 _PARSED = 2_000_000  # characters that are parsed to find lines that are not Python
 
@@ -149,13 +154,64 @@ def notebook_code(raw: str) -> NotebookCode | None:
     Cells that are Python are read as such, whatever language the notebook says it is in: the front end goes by the
     name of a kernel.
     """
+    found = _read(raw)
+    return None if found is None else _code_of(raw, *found)
+
+
+def cells_in(raw: str) -> Embedded | None:
+    """Return what the cells of a notebook hold as one Python text, or None if it has none that can be read.
+
+    What is no Python is a comment: prose, magic, cells of other languages. The places are those of lines.
+    """
+    found = _read(raw)
+    if found is None or not found[0]:
+        return None
+    text, starts, places = [], [], []
+    begun = 0
+    for cell in (cell for cell in found[0] if cell.sources):
+        said = _placed(raw, [cell.sources], "python")
+        is_python = found[1] and cell.is_code and _CELL_MAGIC.match(said.text) is None
+        at = 0
+        for line in _LINE.findall(said.text):
+            mark = "" if is_python and _CERTAIN_MAGIC.match(line) is None else "# "
+            starts.append(begun + len(mark))
+            places.append(said.place(at))
+            text.append(mark + _LONE.sub("\ufffd", line))
+            begun += len(text[-1])
+            at += len(line)
+        if not is_python:  # or the comment would be part of a function below it
+            text.append("\n")
+            starts.append(begun)
+            places.append(said.place(at))
+            begun += 1
+    return Embedded("".join(text), "python", tuple(starts), tuple(places))
+
+
+def shell_in(cells: str) -> Embedded:
+    """Return what is passed to a shell in a text by `cells_in`, with blanks for the rest of it."""
+    parts, is_cell = [], False
+    for line in _LINE.findall(cells):
+        said = line[2:] if line.startswith("# ") else ""
+        magic = _CELL_MAGIC.match(said)
+        mark = _SHELL_LINE.match(said)
+        if magic is not None or mark is not None or not is_cell or not said:
+            is_cell = magic is not None and magic[1] in _OF_SHELL
+            kept = said[mark.end() :] if mark is not None else ""
+        else:
+            kept = said
+        parts.append(_blanked(line[: len(line) - len(kept)]) + kept)
+    return Embedded("".join(parts), "bash", (0,), (0,))
+
+
+def _read(raw: str) -> tuple[list[_Cell], bool] | None:
+    """Return the cells of a notebook, and whether it says that it is in Python, None if it is not JSON."""
     try:
         found = list(_cells(raw))
     except _MalformedError:
         return None
     languages = [item for item in found if isinstance(item, str)]
     is_python = not languages or any(item.lower().startswith(("python", "ipython")) for item in languages)
-    return _code_of(raw, [item for item in found if isinstance(item, _Cell)], is_python)
+    return [item for item in found if isinstance(item, _Cell)], is_python
 
 
 def _cut_as(cell: list[_Written], text: str) -> list[_Written]:

@@ -166,7 +166,7 @@ def without_secrets(
     `secrets` are those of its text, if they are known.
     """
     if secrets is None:
-        text = "".join(chunk.text for chunk in file.chunks)
+        text = searched(file)
         secrets = named_secrets(file.path, text) or find_secrets(text)
     if not secrets:
         return file
@@ -181,7 +181,14 @@ def without_secrets(
             rules = tuple(sorted({item.rule for item in held}))
             chunk = replace(chunk, text=masked, secrets=rules, withheld=withhold)
         chunks.append(chunk)
-    return replace(file, text="".join(chunk.text for chunk in chunks), chunks=tuple(chunks))
+    text = "".join(chunk.text for chunk in chunks)
+    raw = mask_secrets(file.raw, overlapping(secrets, start, start + len(file.raw)), start)
+    return replace(file, text=text, chunks=tuple(chunks), raw=raw)
+
+
+def searched(file: SourceFile) -> str:
+    """Return what is searched for secrets: the text and, of a notebook, the whole file behind it."""
+    return "".join([*(chunk.text for chunk in file.chunks), file.raw])
 
 
 def overlapping(secrets: Sequence[FoundSecret], start: int, end: int) -> Sequence[FoundSecret]:

@@ -21,7 +21,7 @@ from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.corpus.chunking.chunker import assembled, cuts_by_lines, cuts_of, read_file_text
 from codeguard.corpus.chunking.cutting import cuts_from
-from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets, without_secrets
+from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets, searched, without_secrets
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped, SourceFile, as_json, parts_digest, rebuilt, text_digest
 from codeguard.workers.processes import BatchSize, answered, default_workers
@@ -109,11 +109,10 @@ def masked(
     Raises:
         WorkerError: a worker's answer is malformed.
     """
-    texts = ((file, [file.path, "".join(chunk.text for chunk in file.chunks)]) for file in files)
+    texts = ((file, [file.path, searched(file)]) for file in files)
     workers = executor or default_workers()
     for file, answer in answered(workers, secrets_task, texts, READING, SEARCHING):
-        size = sum(len(chunk.text) for chunk in file.chunks)
-        yield without_secrets(file, _secrets(answer, size), withhold=withhold)
+        yield without_secrets(file, _secrets(answer, len(searched(file))), withhold=withhold)
 
 
 def secrets_in(text: str) -> list[FoundSecret]:

@@ -116,7 +116,7 @@ class StaticEvidence:
             return (Evidence(STATIC, NOT_YET, 0.0, "not examined yet", severity=Severity.LOW),)
         index = place_of(chunk, file)
         rows = [item for item in self._rows(file) if item.of_the_file or item.chunk == index]
-        return tuple(self._evidence(item, trust) for item in rows)
+        return tuple(self._evidence(item, trust, file) for item in rows)
 
     def _unknown(self, file: SourceFile) -> bool:
         return self.known_only and _key(file) not in self._known and bool(self._missing(self._kept(file)))
@@ -148,7 +148,7 @@ class StaticEvidence:
             below = uses.introduced(place)
             most = uses.are_most({item.chunk for item in flaws})
             counting += [item for item in flaws if most or item.chunk in below]
-        weighed = [(item, self._evidence(item, Trust.UNLISTED)) for item in counting]
+        weighed = [(item, self._evidence(item, Trust.UNLISTED, file)) for item in counting]
         return tuple(
             GraveFinding(file.chunks[item.chunk], evidence)
             for item, evidence in weighed
@@ -231,9 +231,12 @@ class StaticEvidence:
                 found[name] = tuple(map(Observation.from_values, rows))
         return found
 
-    def _evidence(self, item: Observation, trust: Trust) -> Evidence:
+    def _evidence(self, item: Observation, trust: Trust, file: SourceFile) -> Evidence:
         reason = f"not all of the file was looked at: {item.reason}" if item.unread else item.reason
-        penalty = self._penalty(item)
+        penalty, line = self._penalty(item), item.place.start_line
+        if item.chunk >= 0:  # the text of a notebook's cells has lines of its own
+            chunk = file.chunks[item.chunk]
+            line = min(chunk.end_line, chunk.start_line + line - file.lines_of(chunk)[0])
         return Evidence(
             signal=item.signal,
             id=item.rule,
@@ -243,7 +246,7 @@ class StaticEvidence:
             severity=item.severity,
             confidence=item.confidence,
             measurements={
-                "line": item.place.start_line,
+                "line": line,
                 "count": item.count,
                 **item.measurements,
             },

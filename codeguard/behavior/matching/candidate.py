@@ -252,7 +252,7 @@ def read_candidate(
     module = read_module(file.text)
     if module.too_large or len(module.listed) > MOST_DEFINITIONS:
         return CROWDED
-    definition = definition_of(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
+    definition = definition_of(module, chunk.symbol, *file.lines_of(chunk), chunk.text)
     if definition is None:
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"
         return f"the function does not parse: no Python, or newer syntax than Python {running} has"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -22,11 +23,12 @@ from codeguard.corpus.chunking.cutting import (
 )
 from codeguard.corpus.chunking.grammars import suffix_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
-from codeguard.corpus.embedded import closing_fence
+from codeguard.corpus.embedded import Embedded, closing_fence
+from codeguard.corpus.notebooks import LINE_END, NOTEBOOK, cells_in
 from codeguard.extras import installation, requirement
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span
 
-CHUNKER_ID = "codeguard-chunker/3"
+CHUNKER_ID = "codeguard-chunker/4"
 MAX_CHARS = 4000
 # A chunk costs half a millisecond of processor time from cut to store. The largest file in well-known
 # packages has 3,400 chunks; the largest generated files have one per 2,000 bytes.
@@ -43,13 +45,17 @@ _ALIASES = {"python3": "python", "python2": "python", "pycon": "", "node": "java
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file being read: name, bytes, text, and the text in UTF-8, unchanged and for the grammars."""
+    """A file being read: name, bytes, text, and the text in UTF-8, unchanged and for the grammars.
+
+    Of a notebook the last two are what its `cells` hold.
+    """
 
     name: str
     data: bytes
     decoded: DecodedText
     utf8: bytes
     source: bytes
+    cells: Embedded | None = None
 
 
 def chunk_file(name: str, data: bytes, *, max_chars: int = MAX_CHARS) -> SourceFile:
@@ -58,7 +64,7 @@ def chunk_file(name: str, data: bytes, *, max_chars: int = MAX_CHARS) -> SourceF
     `name` is the path relative to the corpus root; it determines the language (by extension, or by the `#!`
     line). A chunk holds at most `max_chars` characters. The chunks' bytes, in their order, are exactly
     `data`; a file without bytes has none. In prose, fenced blocks are chunked by their language and Python
-    functions are found by their indentation.
+    functions are found by their indentation. A notebook's chunks are those of its cells.
 
     Raises:
         CorpusError: the file declares an encoding that is not a plain character set.
@@ -97,6 +103,9 @@ def read_file_text(name: str, data: bytes) -> FileText:
         CorpusError: the file declares an encoding that is not a plain character set.
     """
     decoded = read_text(data, name)
+    if suffix_of(name) == NOTEBOOK and (cells := cells_in(decoded.text)) is not None:
+        utf8 = cells.text.encode()
+        return FileText(name, data, decoded, utf8, _parseable(utf8), cells)
     plain = decoded.encoding == "utf-8" and not decoded.mark_bytes
     utf8 = data if plain else decoded.text.encode()
     return FileText(name, data, decoded, utf8, _parseable(utf8))
@@ -115,7 +124,7 @@ def assembled(text: FileText, cuts: Cuts) -> SourceFile:
     notes = (text.decoded.note, *(part.cut.note for part in cuts.parts))
     return SourceFile(
         path=text.name,
-        text=text.decoded.text,
+        text=text.decoded.text if text.cells is None else text.cells.text,
         sha256=hashlib.sha256(text.data).hexdigest(),
         language=cuts.language,
         chunks=_chunks(text, cuts),
@@ -123,6 +132,7 @@ def assembled(text: FileText, cuts: Cuts) -> SourceFile:
         syntax_errors=cuts.parsed and first.broken,
         encoding=text.decoded.encoding,
         notes=tuple(dict.fromkeys(note for note in notes if note)),
+        raw="" if text.cells is None else text.decoded.text,
     )
 
 
@@ -130,7 +140,8 @@ def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
     pieces = [piece for part in cuts.parts for piece in part.cut.pieces]
     raw = _tiles(text.utf8, pieces)
     texts = [part.decode() for part in raw]
-    spans = zip(lines_of(text.source, pieces), pairwise(_offsets(text, texts)), strict=True)
+    lines = lines_of(text.source, pieces) if text.cells is None else _lines_in_file(text, text.cells, texts)
+    spans = zip(lines, pairwise(_offsets(text, texts)), strict=True)
     filled = zip(spans, texts, raw, strict=True)
     found: list[Chunk] = []
     for part in cuts.parts:
@@ -138,8 +149,8 @@ def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
         # A function found in prose is Python; the text around it is not.
         of_code = "python" if language in PROSE.values() else language
         for _, _, kind, symbol in part.cut.pieces:
-            (lines, places), content, utf8 = next(filled)
-            span, digest = Span(*lines, *places), hashlib.sha256(utf8).hexdigest()
+            (on, places), content, utf8 = next(filled)
+            span, digest = Span(*on, *places), hashlib.sha256(utf8).hexdigest()
             of = language if kind is ChunkKind.LINES else of_code
             found.append(Chunk(name, symbol, kind, span, content, digest, of, imports))
     return tuple(found)
@@ -147,9 +158,23 @@ def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
 
 def _offsets(text: FileText, texts: Sequence[str]) -> list[int]:
     """Return the byte offset of each chunk in the file, and the file's end."""
-    offsets = byte_offsets(text.data, text.decoded, list(accumulate(map(len, texts), initial=0)))
+    characters = list(accumulate(map(len, texts), initial=0))
+    if text.cells is not None:
+        characters = [*map(text.cells.place, characters[:-1]), len(text.decoded.text)]
+    offsets = byte_offsets(text.data, text.decoded, characters)
     offsets[-1] = len(text.data)  # also if the file is only a byte order mark
     return offsets
+
+
+def _lines_in_file(text: FileText, cells: Embedded, texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the first and last line of a notebook's chunks in its file, 1-based."""
+    ends = [match.end() for match in LINE_END.finditer(text.decoded.text)]
+    found, at = [], 0
+    for part in texts:
+        first, last = cells.place(at), cells.place(max(at, at + len(part) - 1))
+        found.append((bisect_right(ends, first) + 1, bisect_right(ends, last) + 1))
+        at += len(part)
+    return found
 
 
 def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
@@ -165,6 +190,9 @@ def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
 
 
 def _language(text: FileText) -> tuple[Grammar | None, str]:
+    if text.cells is not None:
+        grammar = grammars.by_name(text.cells.language)
+        return grammar, text.cells.language
     grammar = grammars.language_of_file(text.name, text.data)
     return grammar, grammar.name if grammar else PROSE.get(suffix_of(text.name), "text")
 

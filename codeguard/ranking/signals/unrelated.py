@@ -2,13 +2,14 @@
 
 A search finds a function by its name and description, and whoever wants to be found writes these to suit. The shipped
 embedding was trained to bring a description near the code that it stands in, so a body that does something else is far
-from them. Names that the body takes over from the description bring it nearer: nearness proves nothing. One that
-has no use for a parameter of its own is held to more.
+from them. Names that the body takes over from the description bring it nearer: nearness proves nothing. A plain
+function that ignores most of its parameters, and any that ignores one that its description names, is not what it says.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterable
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from codeguard.analysis.python.sketches import description_of, words_of_code
 from codeguard.analysis.rules.base import rules_of
-from codeguard.models import Evidence, Trust
+from codeguard.models import Chunk, Evidence, SourceFile, Trust
 from codeguard.ranking.signals.base import Signal, SignalContext, Subject, evidence_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _RULES = rules_of(__file__)
 
-LEAST_NEAR, NEARER = 0.16, 0.28  # cosine, and what is asked of a function that ignores a parameter of its own
+LEAST_NEAR = 0.16  # cosine
 LEAST_WORDS = 10  # of the body: of fewer, twice as many honest functions are far from their descriptions
 
 
@@ -37,29 +38,38 @@ def _examine(subject: Subject, context: SignalContext) -> Iterable[Evidence]:
     described = description_of(words) if "def" in words else None
     if described is None or len(words) - described <= LEAST_WORDS or (model := _embedding()) is None:
         return
-    says = " ".join([*words[words.index("def") + 1 : described], *words[described].split("\n\n")[0].split()])
+    summary = words[described].split("\n\n")[0]
+    says = " ".join([*words[words.index("def") + 1 : described], *summary.split()])
     said, done = model.embed([says, " ".join(words[described + 1 :])])
     near = round(float(said @ done), 6)
-    if near >= LEAST_NEAR and (near >= NEARER or not _ignores_a_parameter(chunk.text)):
+    if near < LEAST_NEAR:
+        reason = "its code has little to do with its name and description:"
+        reason += f" nearness {near:.2f}, 99 of 100 honest functions have {LEAST_NEAR} or more"
+    elif ignored := _ignored(chunk, subject.file, summary):
+        reason = f"it is described by parameters that it ignores: {', '.join(ignored)}"
+    else:
         return
-    reason = (
-        f"its code has little to do with its name and description: nearness {near:.2f}, 99 of 100 honest"
-        f" functions have {LEAST_NEAR} or more, and {NEARER} if they ignore a parameter"
-    )
     weight, measured = context.weights["unrelated.body"], {"near": near}
     yield evidence_of("unrelated", _RULES["body"], weight, reason, span=chunk.span, measurements=measured)
 
 
-def _ignores_a_parameter(text: str) -> bool:
+def _ignored(chunk: Chunk, file: SourceFile, described: str) -> list[str]:
+    """Return the parameters without use that a function's description names, or, of a plain one, if they are most."""
     from codeguard.behavior.source.definitions import parse_or_none  # a list of the rules needs none of it
 
-    tree = parse_or_none(textwrap.dedent(text))
+    # A long function is cut into chunks, and the first of them uses fewer parameters.
+    after = (item for item in file.chunks if item.span.start_line >= chunk.span.start_line)
+    tree = parse_or_none(textwrap.dedent("".join(item.text for item in after if item.symbol == chunk.symbol)))
     function = tree.body[0] if tree is not None and tree.body else None
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    own = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        return []
+    own = [item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    is_method = own[:1] in (["self"], ["cls"])  # whose parameters may be asked for by a class above
+    own = [name for name in own if name not in ("self", "cls") and name[0] != "_"]
     used = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    return any(item.arg not in used for item in own if item.arg not in ("self", "cls") and item.arg[0] != "_")
+    ignored = [name for name in own if name not in used]
+    named = [name for name in ignored if re.search(rf"\b{name}\b", described)]
+    return named or (ignored if len(own) > 1 and 2 * len(ignored) > len(own) and not is_method else [])
 
 
 @lru_cache(maxsize=1)
