@@ -161,6 +161,7 @@ def _offsets(text: FileText, texts: Sequence[str]) -> list[int]:
     characters = list(accumulate(map(len, texts), initial=0))
     if text.cells is not None:
         characters = [*map(text.cells.place, characters[:-1]), len(text.decoded.text)]
+        characters[0] = 0  # what stands before the first cell
     offsets = byte_offsets(text.data, text.decoded, characters)
     offsets[-1] = len(text.data)  # also if the file is only a byte order mark
     return offsets
