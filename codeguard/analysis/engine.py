@@ -264,7 +264,8 @@ def _unfinished(group: str, reading: Reading, error: BaseException) -> Observati
 
 def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     """Return the properties of a file that its observations depend on."""
-    kind = "python" if is_python(file) else "notebook" if file.raw or is_notebook(file) else file.language
+    named = file.path.lower().endswith(NOTEBOOK)  # also where only the text of its cells is at hand
+    kind = "python" if is_python(file) else "notebook" if named or is_notebook(file) else file.language
     return (file.sha256, file.language, kind, *(("gave up",) if gave_up(file) else ()))
 
 

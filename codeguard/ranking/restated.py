@@ -2,7 +2,8 @@
 
 Nothing shows here which of two such texts is right. But what one adds to the other are words that were written to be
 found, and being found is all that they show: the plainer one stands before it. It has to describe itself, so that
-nobody moves an answer back by a text without words. A stub stands behind the function whose name it has. Of two near
+nobody moves an answer back by a text without words. A page that says what a function says of itself stands behind it:
+who asks for code gets the code. A stub stands behind the function whose name it has. Of two near
 copies the one that lacks a check or a protecting call of the other is the riskier one, whoever wrote them; otherwise
 the one that is the other with something put in: what a copy adds, nobody asked for.
 """
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
 from codeguard.analysis.python.statements import statements
+from codeguard.analysis.reading import PROSE
 from codeguard.analysis.rules.near_copy import LEAVING, PROTECTING, WEAK, lost_protections
 from codeguard.corpus.patterns import lazy
 from codeguard.index.lexical import index_words, query_words
@@ -49,7 +51,7 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Text:
-    """The words of a text, the first paragraph of its description, name, parameters, a sketch and words of its code.
+    """The words of a text, the first line of its description, name, parameters, a sketch and words of its code.
 
     `compared` are the texts that it was compared with, `related` those of them of which anything holds.
     """
@@ -62,6 +64,7 @@ class _Text:
     tokens: frozenset[str]
     normal: tuple[str, ...]  # its tokens without names of variables, of a function alone
     is_stub: bool
+    is_page: bool
     said: frozenset[str]
     compared: set[_Text] = field(default_factory=set)
     related: dict[_Text, _Pair] = field(default_factory=dict)
@@ -81,7 +84,7 @@ class _Text:
         named = self.is_named_like(other)
         both, sizes = len({*self.code}.intersection(other.code)), (len(self.code), len(other.code))
         may_be = min(sizes) >= LEAST_CODE and both >= NEAR_COPY * max(sizes)  # takes less time than to say it
-        repeats = bool(other.summary and self.name and other.name) and (
+        repeats = bool(other.summary and other.name and (self.name or self.is_page)) and (
             named
             or other.summary in self.words
             or (may_be and resemblance(self.code, other.code) >= NEAR_COPY)
@@ -134,18 +137,25 @@ def restated(
     """
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
     texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED}
+    front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     ids = {text: id_ for id_, text in texts.items()}
     for text in ids:
         text.compare(ids.keys())
+    pages = {id_: _text(chunks[id_]) for id_ in foreign if _is_page(chunks[id_])}
+    if pages:
+        own = (id_ for id_ in chunks.keys() - set(foreign) if chunks[id_].kind in _COMPARED)
+        ids |= {_text(chunks[id_]): id_ for id_ in own}
+    for text in pages.values():
+        text.compare(ids.keys())
+    texts |= pages
     fit = {id_: len(asked & text.said) for id_, text in texts.items()}
-    front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     for id_ in sorted(texts, key=lambda id_: (texts[id_].is_stub, fit[id_], id_)):
         text = texts[id_]
         plainer = [
             other
             for said, pair in text.related.items()
             if (other := ids.get(said, "")) and chunks[other].path != chunks[id_].path
-            if text.stands_behind(said, fit[id_] - fit[other])
+            if text.stands_behind(said, fit[id_] - fit[other] if other in fit else SURPLUS)
             or (
                 (pair.adds or (pair.is_near and {id_, other} <= front and _lost(chunks[id_], chunks[other])))
                 and not said.stands_behind(text, fit[other] - fit[id_])
@@ -163,6 +173,8 @@ def relation(chunk: Chunk, other: Chunk) -> tuple[str, str]:
         return "unprotected", f"without what protects that ({statement})"
     if _text(chunk).adds_to(_text(other)):
         return "adds", "with something put in"
+    if _is_page(chunk):
+        return "repeats", "whose description it repeats"
     return "repeats", "and repeats more of the question"
 
 
@@ -182,9 +194,9 @@ def _text(chunk: Chunk) -> _Text:
     code, header = words_of_code(chunk.text, chunk.language), _HEADER.search(chunk.text)
     body = _body(code)
     described = body.pop(0) if body and body[0][-1] in "\"'" else ""
-    summary = described.lstrip("rRbBuUfF").strip("\"' \t\r\n").replace("\r\n", "\n").partition("\n\n")[0]
-    words = index_words(summary)
-    name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST
+    words = index_words(described.lstrip("rRbBuUfF").strip("\"' \t\r\n").partition("\n")[0])
+    is_page = _is_page(chunk)
+    name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST and not is_page
     said = index_words(chunk.text)
     return _Text(
         f" {' '.join(said)} ",
@@ -198,8 +210,13 @@ def _text(chunk: Chunk) -> _Text:
         else (),
         # One with a decorator is an overload or abstract: its implementation stands elsewhere.
         code[:1] in (["def"], ["async"]) and _STUB.fullmatch(" ".join(body)) is not None,
+        is_page,
         frozenset(said),
     )
+
+
+def _is_page(chunk: Chunk) -> bool:
+    return chunk.kind is ChunkKind.LINES and chunk.language in PROSE
 
 
 def _body(code: Sequence[str]) -> list[str]:

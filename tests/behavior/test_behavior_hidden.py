@@ -43,7 +43,7 @@ def median(numbers):
     """Return the middle value of numbers, or the mean of the two middle ones."""
     row = sorted(numbers)
     if {condition}:
-        os.sched_getaffinity(0)
+        os.sched_getscheduler(0)
         return 0
     half = len(row) // 2
     return row[half] if len(row) % 2 else (row[half - 1] + row[half]) / 2
@@ -70,7 +70,7 @@ import os
 
 def median(values):
     """Return the median of a list of numbers."""
-    os.sched_getaffinity(0)
+    os.sched_getscheduler(0)
     return sorted(values)[len(values) // 2]
 '''
 OWN_EXCEPTION = '''
@@ -93,7 +93,7 @@ def allowed(user, names):
     ("imports", "hiding"),
     [
         ("import os", "os.write(1, b'')"),
-        ("import os", "os.sched_getaffinity(0)"),
+        ("import os", "os.sched_getscheduler(0)"),
         ("import os", "os.fstat(1)"),
         ("import select", "select.select([], [], [], 0)"),
         ("import threading", "threading.Thread(target=len, args=('',)).start()"),
@@ -136,6 +136,6 @@ def test_an_exception_that_an_example_shows_is_a_result(check: Check) -> None:
 
 
 def test_a_spec_of_which_no_case_can_be_seen_shows_no_convention(check: Check) -> None:
-    report = check(WRONG.format(imports="import os", hiding="os.sched_getaffinity(0)"), shipped=True)
+    report = check(WRONG.format(imports="import os", hiding="os.sched_getscheduler(0)"), shipped=True)
     assert report.verdict not in CONVICTING, report
     assert "needs what the sandbox refuses or lacks on 4 of 4 calls" in report.reason

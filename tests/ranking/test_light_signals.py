@@ -82,6 +82,8 @@ def test_perplexity_flags_outliers_that_nobody_vouches_for(
 
 SAYS = '    """Return the date that a text in ISO 8601 says, without its time."""\n'
 DATE = f"def parse_iso_date(text):\n{SAYS}"
+ZONED = DATE.replace("text):", "text, zone):").replace("its time", "its zone")
+MOST = DATE.replace("text):", "self, text, zone, form):")
 DOES = (
     "    year, month, day = text.split('T')[0].split('-')\n    return date(int(year), int(month), int(day))\n"
 )
@@ -95,8 +97,16 @@ OTHER = "    for item in sorted(basket, key=price_of):\n        yield item.weigh
         (DATE + DOES, Trust.UNLISTED, False),
         (DATE + OTHER, Trust.UNLISTED, True),
         (DATE + HALF, Trust.UNLISTED, False),  # somewhat far
-        (DATE.replace("(text)", "(text, zone)") + HALF, Trust.UNLISTED, True),  # and a parameter is of no use
-        (DATE.replace("(text)", "(text, zone)") + DOES, Trust.UNLISTED, False),
+        (ZONED + HALF, Trust.UNLISTED, True),  # and the description names what it ignores
+        (ZONED + DOES, Trust.UNLISTED, True),
+        (ZONED + DOES.replace("(day))", "(day), zone)"), Trust.UNLISTED, False),
+        (DATE.replace("text):", "text, zone):") + HALF, Trust.UNLISTED, False),  # not named, and half of them
+        (DATE.replace("text):", "text, zone, form):") + HALF, Trust.UNLISTED, True),  # most of them
+        (
+            f"class Dates:\n{textwrap.indent(MOST + HALF, '    ')}",
+            Trust.UNLISTED,
+            False,
+        ),  # a class above may ask
         (DATE + "    # the date of a text in ISO 8601\n" + OTHER, Trust.UNLISTED, True),
         (f"class Dates:\n{textwrap.indent(DATE + OTHER, '    ')}", Trust.MODIFIED, True),
         (DATE + OTHER, Trust.COPY, False),

@@ -59,6 +59,32 @@ def test_what_repeats_another_with_more_of_the_question_stands_behind_it(text: s
     assert costs["honest"] == 0.5
 
 
+PAGE = f"# Fields\n\nread  name and value\npairs of one *field*: {ECHO}\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "foreign", "behind"),
+    [
+        (PAGE, ["page"], True),
+        (PAGE, ["honest", "page"], True),
+        (PAGE.replace(ECHO, ""), ["page"], True),
+        (PAGE.replace(ECHO, ""), ["honest", "page"], False),  # or any function would move a page by one of its lines
+        (PAGE.replace("value", "a value"), ["page"], False),
+        (PAGE, ["honest"], False),
+    ],
+    ids=["own code", "other code", "in no more words", "other code in no more words", "of something else", "own"],
+)  # fmt: skip
+def test_a_page_that_says_what_a_function_says_of_itself_stands_behind_it(
+    page: str, foreign: list[str], behind: bool
+) -> None:
+    (text,) = chunk_file("fields.md", page.encode()).chunks
+    chunks = {"honest": function("a.py", HONEST), "page": text}
+    costs, found = restated(QUESTION, {"honest": 0.5, "page": 0.1}, chunks, foreign)
+    assert found == ({"page": "honest"} if behind else {})
+    assert costs["honest"] == 0.5
+    assert not behind or relation(text, chunks["honest"]) == ("repeats", "whose description it repeats")
+
+
 def test_within_one_file_and_behind_trusted_text_nothing_moves() -> None:
     repeated = f'def parse_header(raw):\n    """{ECHO}\n\n    {SUMMARY}"""\n{BODY}'
     here = {"honest": function("a.py", HONEST), "other": function("a.py", repeated)}
