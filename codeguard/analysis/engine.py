@@ -34,8 +34,8 @@ from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSi
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, Embedded, code_in_prose
-from codeguard.corpus.notebooks import NOTEBOOK, shell_in
-from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
+from codeguard.corpus.notebooks import NOTEBOOK, cells_in, shell_in
+from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile
 from codeguard.syntax.unread import Failure
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE, WALL, Allowance, Deadline, DeadlineError
 
@@ -123,8 +123,6 @@ class _Examination:
         self._context = context
         self._gave_up = gave_up(file)
         self._left = Allowance(LOOKING_S * SOFT_SHARE)
-        if file.raw:
-            file = replace(file, text=file.raw, language="text")
         self._reading = Reading(replace(file, language="python") if is_python(file) else file)
         self._parts = [_Part(self._reading, int)]  # the file, and the code inside it
         self._told: dict[Reading, int] = {}  # number of the reading's limits already reported
@@ -194,7 +192,10 @@ class _Examination:
         found = self._own(AUDIT, foreign_cells)
         code = vars(self._reading).get("notebook")  # nothing if hostile JSON ended its reading
         if code is not None:
-            part = self._part(code.python, within=IN_CELLS)
+            # The text that the chunks are cut of, if the file was cut into cells.
+            cells = cells_in(self._reading.text) if self._reading.file.raw else None
+            chunks = self._reading.file.chunks if cells else ()
+            part = self._part(cells or code.python, within=IN_CELLS, chunks=chunks)
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell.text:
                 self._part(code.shell)
@@ -217,8 +218,14 @@ class _Examination:
             self._reading.unread.note(f"no more than {MOST} blocks of code were read as code")
         return []
 
-    def _part(self, piece: Embedded, place: Callable[[int], int] = int, within: str = "") -> _Part:
-        file = replace(self._reading.file, text=piece.text, language=piece.language, chunks=())
+    def _part(
+        self,
+        piece: Embedded,
+        place: Callable[[int], int] = int,
+        within: str = "",
+        chunks: tuple[Chunk, ...] = (),
+    ) -> _Part:
+        file = replace(self._reading.file, text=piece.text, language=piece.language, chunks=chunks, raw="")
         made = _Part(Reading(file, within), lambda offset: place(piece.place(offset)))
         self._parts.append(made)
         return made

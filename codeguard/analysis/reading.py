@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from bisect import bisect_right
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -35,7 +36,8 @@ class Reading:
     """A file under analysis, or code `within` one. Nothing in it is ever run, imported or compiled to bytecode."""
 
     def __init__(self, file: SourceFile, within: str = "") -> None:
-        self.file = file
+        # Places are those that people see, of a notebook those of the whole file.
+        self.file = replace(file, text=file.raw, language="text") if file.raw else file
         self.within = within
         self.shared: dict[str, object] = {}  # what one signal shares with others, by the signal's name
         self.unread = Unread()
@@ -183,8 +185,8 @@ class Reading:
         return start, start if end_column is None else self.offset(end_line, int(end_column))
 
     @cached_property
-    def _chunk_starts(self) -> list[int]:
-        """The character offsets of a notebook's chunks, whose lines may be one."""
+    def chunk_starts(self) -> list[int]:
+        """The character offsets of the chunks; between them a notebook has more than the text of its cells."""
         if not self.file.raw:
             return list(accumulate((len(chunk.text) for chunk in self.file.chunks), initial=0))[:-1]
         data = self.text.encode("utf-8", "replace")
@@ -195,7 +197,7 @@ class Reading:
         """Return the index of the chunk that contains the line of a character offset, or -1."""
         line, chunks = self.line_of(offset), self.file.chunks
         if self.file.path.lower().endswith(NOTEBOOK):
-            return bisect_right(self._chunk_starts, offset) - 1
+            return bisect_right(self.chunk_starts, offset) - 1
         index = bisect_right(chunks, line, key=lambda chunk: chunk.start_line) - 1
         return index if index >= 0 and line <= chunks[index].end_line else -1
 

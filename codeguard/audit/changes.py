@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -339,8 +339,8 @@ def protections_task() -> Run:
 
     def lost(sides: list[Any]) -> Iterator[object]:
         own = OwnFile(*map(rebuilt, sides))
-        reading, chunks = Reading(own.after), own.after.chunks
-        starts = dict(zip(map(id, chunks), accumulate(chunks, _end, initial=0), strict=False))
+        reading = Reading(own.after)
+        starts = dict(zip(map(id, own.after.chunks), reading.chunk_starts, strict=True))
         for old, new in own.changed():
             for item in islice(lost_protections(old, new), 1):
                 reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
@@ -349,7 +349,3 @@ def protections_task() -> Run:
                 yield observe_match(reading, match, CHANGE, rule).to_values()
 
     return by_values(lost)
-
-
-def _end(start: int, chunk: Chunk) -> int:
-    return start + len(chunk.text)

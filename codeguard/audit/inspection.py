@@ -70,14 +70,14 @@ _KEY_FILES = (".pem", ".key")
 def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspected:
     """Return the combined result of the engine's steps."""
     findings = [item for step in steps for item in findings_of(file, step.observations)]
-    lines = Reading(file).line_starts
+    reading = Reading(file)
     return Inspected(
         name=file.path,
         findings=tuple(findings),
         file=file if keep else None,
         sha256=file.sha256,
         functions=sum(chunk.kind in FUNCTIONS for chunk in file.chunks),
-        lines=len(lines) - (not file.text or file.text[-1] in "\r\n"),
+        lines=len(reading.line_starts) - (not reading.text or reading.text[-1] in "\r\n"),
     )
 
 

@@ -41,7 +41,6 @@ _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 NOTEBOOK = ".ipynb"
 LINE_END = lazy(r"\r\n|\r|\n")
-_LONE = lazy("[\ud800-\udfff]")
 # Without parsing the cell: no statement goes on in a line that begins like this.
 _CERTAIN_MAGIC = lazy(r"[ \t]*(?:%[A-Za-z]|!(?!=)|\?|[\w.]{1,200}\?{1,2}\s*$)")
 DEEPEST = 20_000  # deeper than notebook readers accept
@@ -176,7 +175,7 @@ def cells_in(raw: str) -> Embedded | None:
             mark = "" if is_python and _CERTAIN_MAGIC.match(line) is None else "# "
             starts.append(begun + len(mark))
             places.append(said.place(at))
-            text.append(mark + _LONE.sub("\ufffd", line))
+            text.append(mark + line.encode("utf-8", "replace").decode())  # without lone surrogates
             begun += len(text[-1])
             at += len(line)
         if not is_python:  # or the comment would be part of a function below it

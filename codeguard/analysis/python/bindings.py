@@ -561,7 +561,8 @@ def trust_in_file(manifest: VerifiedManifest | None, chunk: Chunk, file: SourceF
     found = manifest.trust_of(chunk.path, chunk.sha256)
     if found not in (Trust.TRUSTED, Trust.COPY) or chunk.language != "python" or manifest.lists(file.sha256):
         return found
-    lines = range(chunk.start_line, chunk.end_line + 1)
+    first, last = file.lines_of(chunk)
+    lines = range(first, last + 1)
     known = module_bindings(file.text)
     doubt = known.doubt(chunk.symbol, lines, known.used_in(lines))
     if doubt is None:

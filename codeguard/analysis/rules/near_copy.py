@@ -70,7 +70,9 @@ class FunctionDifference:
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
     trusted = context.trusted_functions
-    if not trusted:
+    if (
+        not trusted or reading.file.raw
+    ):  # the chunks are cut of a notebook's cells, which are read by themselves
         return
     position = 0
     without = secrets.without_secrets(reading.file, reading.secrets)  # as an index stores trusted code

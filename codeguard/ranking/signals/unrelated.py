@@ -58,7 +58,7 @@ def _ignored(chunk: Chunk, file: SourceFile, described: str) -> list[str]:
     from codeguard.behavior.source.definitions import parse_or_none  # a list of the rules needs none of it
 
     # A long function is cut into chunks, and the first of them uses fewer parameters.
-    after = (item for item in file.chunks if item.span.start_line >= chunk.span.start_line)
+    after = (item for item in file.chunks if item.span.start_byte >= chunk.span.start_byte)
     tree = parse_or_none(textwrap.dedent("".join(item.text for item in after if item.symbol == chunk.symbol)))
     function = tree.body[0] if tree is not None and tree.body else None
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
