@@ -16,8 +16,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol
 
-from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
-from codeguard.behavior.source.importing import MOST_CHARACTERS, MOST_MODULES
+from codeguard.behavior.source.import_paths import (
+    AMBIGUOUS,
+    INIT,
+    MOST_CHARACTERS,
+    MOST_MODULES,
+    file_of,
+    imports_in,
+)
 from codeguard.config import LEVELS
 from codeguard.index.catalog import Catalog
 from codeguard.index.report import SandboxBudget

@@ -14,8 +14,7 @@ from codeguard.api import CodeGuard
 from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.behavior.matching.candidate import CandidateFunction, read_candidate
-from codeguard.behavior.source.import_paths import file_of, imports_in
-from codeguard.behavior.source.importing import MOST_MODULES
+from codeguard.behavior.source.import_paths import MOST_MODULES, file_of, imports_in
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.verdict import checker
 from codeguard.behavior.verdict.checker import BehaviorChecker

@@ -17,6 +17,8 @@ from codeguard.behavior.source.definitions import by_node
 INIT = "__init__.py"
 AMBIGUOUS = "?"
 MOST_IMPORTS = 1_000  # statements of one file
+MOST_MODULES = 400  # for one file, nearest first
+MOST_CHARACTERS = 4_000_000  # of all of them
 MOST_PARTS = 12  # of a module's name
 MOST_ROOTS = 16  # folders above a file, nearest first
 MOST_DEPTH = 64  # folders

@@ -17,12 +17,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module, read_module
-from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, Import, file_of, imports_in, imports_of
+from codeguard.behavior.source.import_paths import (
+    AMBIGUOUS,
+    INIT,
+    MOST_CHARACTERS,
+    MOST_MODULES,
+    Import,
+    file_of,
+    imports_in,
+    imports_of,
+)
 from codeguard.models import SourceFile, parts_digest, text_digest
 from codeguard.sandbox.model import Importable, ModuleText
 
-MOST_MODULES = 400
-MOST_CHARACTERS = 4_000_000  # of all modules of a table
 MOST_LOOKUPS = 20_000  # for one table
 IN_PLACE = "corpus_"  # begins the name of a package that would have one of the standard library's
 
