@@ -34,7 +34,7 @@ from codeguard.analysis.rules.base import MISSING_LINES, DetectorContext, FileSi
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, Embedded, code_in_prose
-from codeguard.corpus.notebooks import NOTEBOOK, cells_in, shell_in
+from codeguard.corpus.notebooks import NOTEBOOK, shell_in
 from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile
 from codeguard.syntax.unread import Failure
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE, WALL, Allowance, Deadline, DeadlineError
@@ -146,7 +146,7 @@ class _Examination:
         elif reading.language in PROSE:
             found += self._open_blocks(reading.text)
         elif reading.file.path.lower().endswith(NOTEBOOK):
-            self._part(shell_in(reading.text))
+            self._part(Embedded(shell_in(reading.text), "bash", (0,), (0,)))
         found += self._own(AUDIT, inline_ignores)
         return Step(ENGINE, (*found, *self._limits(), *self._failures(AUDIT)))
 
@@ -192,10 +192,8 @@ class _Examination:
         found = self._own(AUDIT, foreign_cells)
         code = vars(self._reading).get("notebook")  # nothing if hostile JSON ended its reading
         if code is not None:
-            # The text that the chunks are cut of, if the file was cut into cells.
-            cells = cells_in(self._reading.text) if self._reading.file.raw else None
-            chunks = self._reading.file.chunks if cells else ()
-            part = self._part(cells or code.python, within=IN_CELLS, chunks=chunks)
+            chunks = self._reading.file.chunks if self._reading.file.raw else ()  # cut of the same text
+            part = self._part(code.python, within=IN_CELLS, chunks=chunks)
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell.text:
                 self._part(code.shell)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from codeguard.corpus.embedded import LANGUAGES, Embedded
@@ -41,8 +43,7 @@ _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 NOTEBOOK = ".ipynb"
 LINE_END = lazy(r"\r\n|\r|\n")
-# Without parsing the cell: no statement goes on in a line that begins like this.
-_CERTAIN_MAGIC = lazy(r"[ \t]*(?:%[A-Za-z]|!(?!=)|\?|[\w.]{1,200}\?{1,2}\s*$)")
+_COMMENT = lazy(r"[ \t]*(?:pass  )?#[ ]?")  # of a line that is no Python
 DEEPEST = 20_000  # deeper than notebook readers accept
 _PARSED = 2_000_000  # characters that are parsed to find lines that are not Python
 
@@ -69,9 +70,10 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class NotebookCode:
-    """What a notebook holds: its code cells as one Python text, its other cells, and code in other languages.
+    """What a notebook holds: all cells as one Python text, prose, and code in other languages.
 
-    `foreign` are the offsets of cells that declare another language; any part
+    What is no Python is a comment in `python`: prose, magic, cells of other languages. `foreign` are the offsets of
+    cells that declare another language; any part
     of them that is Python nevertheless is part of the text. `shell` holds the
     lines that are passed to a shell, at their offsets in `python`, with blanks
     in between; it is empty if there are none. `scripts` are what is read as code of another language: cells, and
@@ -109,16 +111,13 @@ def _code_of(raw: str, found: Sequence[_Cell], is_python: bool) -> NotebookCode:
     outputs = [item for cell in found for item in cell.scripts if item.text.strip()]
     scripts = [_placed(raw, [[item]], "javascript") for item in outputs]
     foreign: list[int] = []
-    kept: list[list[_Written]] = []
-    shell: list[str] = []
+    made = _Text()
     budget = _PARSED
-    for cell in (cell.sources for cell in found if cell.is_code and cell.sources):
-        said = "".join(part.text for part in cell)
-        magic = _CELL_MAGIC.match(said)
-        if magic is not None and magic[1] in _OF_SHELL:
-            code = "".join(map(_commented, _LINE.findall(said)))
-            shell += (_blanked(said[: magic.end()]), said[magic.end() :], "\n")
-        else:
+    for cell in (cell for cell in found if cell.sources):
+        said = "".join(part.text for part in cell.sources)
+        magic = _CELL_MAGIC.match(said) if cell.is_code else None
+        code, is_kept = said, cell.is_code and (magic is None or magic[1] not in _OF_SHELL)
+        if is_kept:
             code, budget = _without_magic(said, budget)
             declared = magic[1].lower() if magic is not None else "python" if is_python else ""
             if declared not in _OF_PYTHON:
@@ -129,17 +128,15 @@ def _code_of(raw: str, found: Sequence[_Cell], is_python: bool) -> NotebookCode:
                     text = (
                         _run_of_page(said) if page else said[magic.end() if magic else 0 :].rjust(len(said))
                     )
-                    scripts.append(_placed(raw, [_cut_as(cell, text)], language))
+                    scripts.append(_placed(raw, [_cut_as(cell.sources, text)], language))
                 elif wrong or magic is not None:
-                    foreign.append(cell[0].start)
-                if wrong:
-                    continue
-            shell += (_given_to_shell(said, code), "\n")
-        kept.append(_cut_as(cell, code))
-    python, given = _placed(raw, kept, "python"), "".join(shell)
+                    foreign.append(cell.sources[0].start)
+                is_kept = not wrong
+        made.add(_placed(raw, [cell.sources], "python"), f"{code}\n" if is_kept else "")
+    python = Embedded("".join(made.parts), "python", tuple(made.starts), tuple(made.places))
     return NotebookCode(
         python=python,
-        shell=replace(python, text=given if given.strip() else "", language="bash"),
+        shell=replace(python, text=shell_in(python.text), language="bash"),
         prose=_placed(raw, [cell.sources for cell in found if not cell.is_code and cell.sources], "text"),
         scripts=tuple(scripts),
         foreign=tuple(foreign),
@@ -147,8 +144,41 @@ def _code_of(raw: str, found: Sequence[_Cell], is_python: bool) -> NotebookCode:
     )
 
 
+class _Text:
+    """A Python text in the making, with comments for what is no Python, and where its parts are in the file."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.starts: list[int] = []
+        self.places: list[int] = []
+        self._size = 0
+
+    def add(self, cell: Embedded, code: str) -> None:
+        """Add a cell, of which `code` has other lines where they are no Python; "" if none is."""
+        at = 0
+        for line, kept in zip_longest(_LINE.findall(cell.text), _LINE.findall(code)):
+            end, body = at + len(line), line.lstrip(" \t")
+            mark = "" if line == kept else "# " if not code or body == line else "pass  # "
+            if mark:  # a statement, where a block may have no other one
+                self._put(line[: len(line) - len(body)] + (mark if body.strip() else mark.rstrip()))
+                at = end - len(body)
+            first, last = bisect_right(cell.starts, at), bisect_left(cell.starts, end)
+            self.starts += (self._size, *(start - at + self._size for start in cell.starts[first:last]))
+            self.places += (cell.place(at), *cell.places[first:last])
+            self._put(cell.text[at:end].encode("utf-8", "replace").decode())  # without lone surrogates
+            at = end
+        if not code:  # or the comment would be part of a function below it
+            self.starts.append(self._size)
+            self.places.append(cell.place(at))
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        self.parts.append(text)
+        self._size += len(text)
+
+
 def notebook_code(raw: str) -> NotebookCode | None:
-    """Return the code cells of a notebook, or None if it is not JSON.
+    """Return what the cells of a notebook hold, or None if it is not JSON.
 
     Cells that are Python are read as such, whatever language the notebook says it is in: the front end goes by the
     name of a kernel.
@@ -157,49 +187,21 @@ def notebook_code(raw: str) -> NotebookCode | None:
     return None if found is None else _code_of(raw, *found)
 
 
-def cells_in(raw: str) -> Embedded | None:
-    """Return what the cells of a notebook hold as one Python text, or None if it has none that can be read.
-
-    What is no Python is a comment: prose, magic, cells of other languages. The places are those of lines.
-    """
-    found = _read(raw)
-    if found is None or not found[0]:
-        return None
-    text, starts, places = [], [], []
-    begun = 0
-    for cell in (cell for cell in found[0] if cell.sources):
-        said = _placed(raw, [cell.sources], "python")
-        is_python = found[1] and cell.is_code and _CELL_MAGIC.match(said.text) is None
-        at = 0
-        for line in _LINE.findall(said.text):
-            mark = "" if is_python and _CERTAIN_MAGIC.match(line) is None else "# "
-            starts.append(begun + len(mark))
-            places.append(said.place(at))
-            text.append(mark + line.encode("utf-8", "replace").decode())  # without lone surrogates
-            begun += len(text[-1])
-            at += len(line)
-        if not is_python:  # or the comment would be part of a function below it
-            text.append("\n")
-            starts.append(begun)
-            places.append(said.place(at))
-            begun += 1
-    return Embedded("".join(text), "python", tuple(starts), tuple(places))
-
-
-def shell_in(cells: str) -> Embedded:
-    """Return what is passed to a shell in a text by `cells_in`, with blanks for the rest of it."""
-    parts, is_cell = [], False
+def shell_in(cells: str) -> str:
+    """Return what a notebook's Python text passes to a shell, with blanks for the rest; "" if that is all."""
+    parts, is_cell, some = [], False, False
     for line in _LINE.findall(cells):
-        said = line[2:] if line.startswith("# ") else ""
-        magic = _CELL_MAGIC.match(said)
-        mark = _SHELL_LINE.match(said)
-        if magic is not None or mark is not None or not is_cell or not said:
+        start = _COMMENT.match(line)
+        said = "" if start is None else line[start.end() :]
+        magic, mark = _CELL_MAGIC.match(said), _SHELL_LINE.match(said)
+        if start is None or magic is not None:
             is_cell = magic is not None and magic[1] in _OF_SHELL
-            kept = said[mark.end() :] if mark is not None else ""
-        else:
-            kept = said
-        parts.append(_blanked(line[: len(line) - len(kept)]) + kept)
-    return Embedded("".join(parts), "bash", (0,), (0,))
+            said = ""
+        elif mark is not None or not is_cell:
+            said = said[mark.end() :] if mark is not None else ""
+        some = some or bool(said.strip())
+        parts.append(_blanked(line[: len(line) - len(said)]) + said)
+    return "".join(parts) if some else ""
 
 
 def _read(raw: str) -> tuple[list[_Cell], bool] | None:
@@ -347,15 +349,6 @@ def _commented(line: str) -> str:
     body = line.lstrip(" \t")
     text = body.rstrip("\r\n")
     return line[: len(line) - len(body)] + ("0#" + text[2:] if len(text) > 1 else "0") + body[len(text) :]
-
-
-def _given_to_shell(said: str, code: str) -> str:
-    """Return the lines of a cell that a shell is given, of the same length: those taken for magic in `code`."""
-    parts = []
-    for line, kept in zip(_LINE.findall(said), _LINE.findall(code), strict=True):
-        mark = _SHELL_LINE.match(line) if line != kept else None
-        parts.append(_blanked(line) if mark is None else " " * mark.end() + line[mark.end() :])
-    return "".join(parts)
 
 
 def _blanked(text: str) -> str:

@@ -24,7 +24,7 @@ from codeguard.corpus.chunking.cutting import (
 from codeguard.corpus.chunking.grammars import suffix_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
 from codeguard.corpus.embedded import Embedded, closing_fence
-from codeguard.corpus.notebooks import LINE_END, NOTEBOOK, cells_in
+from codeguard.corpus.notebooks import LINE_END, NOTEBOOK, notebook_code
 from codeguard.extras import installation, requirement
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span
 
@@ -103,9 +103,10 @@ def read_file_text(name: str, data: bytes) -> FileText:
         CorpusError: the file declares an encoding that is not a plain character set.
     """
     decoded = read_text(data, name)
-    if suffix_of(name) == NOTEBOOK and (cells := cells_in(decoded.text)) is not None:
-        utf8 = cells.text.encode()
-        return FileText(name, data, decoded, utf8, _parseable(utf8), cells)
+    code = notebook_code(decoded.text) if suffix_of(name) == NOTEBOOK else None
+    if code is not None and code.python.text:
+        utf8 = code.python.text.encode()
+        return FileText(name, data, decoded, utf8, _parseable(utf8), code.python)
     plain = decoded.encoding == "utf-8" and not decoded.mark_bytes
     utf8 = data if plain else decoded.text.encode()
     return FileText(name, data, decoded, utf8, _parseable(utf8))
