@@ -193,12 +193,12 @@ class _Examination:
         code = vars(self._reading).get("notebook")  # nothing if hostile JSON ended its reading
         if code is not None:
             chunks = self._reading.file.chunks if self._reading.file.raw else ()  # cut of the same text
-            part = self._part(code.python, within=IN_CELLS, chunks=chunks)
-            found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
+            parts = [self._part(code.python, within=IN_CELLS, chunks=chunks)]
             if code.shell.text:
                 self._part(code.shell)
-            for script in code.scripts[:MOST]:
-                self._part(script)
+            parts += [self._part(script, within=IN_CELLS) for script in code.scripts[:MOST]]
+            for part in parts:
+                found += self._own(DISCOVERY, functools.partial(_syntax_in, part))
             if len(code.scripts) > MOST:
                 self._reading.unread.note(f"no more than {MOST} scripts of a notebook were read as code")
             found += self._open_blocks(code.prose.text, code.prose.place)
@@ -286,6 +286,10 @@ def is_notebook(file: SourceFile) -> bool:
     return file.language == "text" and (
         file.path.lower().endswith(NOTEBOOK) or _NOTEBOOK.search(file.text) is not None
     )
+
+
+def _syntax_in(part: _Part, _: Reading) -> Iterator[Match]:
+    return map(part.in_file, syntax(part.reading))
 
 
 def syntax(reading: Reading) -> Iterator[Match]:

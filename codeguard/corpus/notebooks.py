@@ -72,12 +72,11 @@ class _Object:
 class NotebookCode:
     """What a notebook holds: all cells as one Python text, prose, and code in other languages.
 
-    What is no Python is a comment in `python`: prose, magic, cells of other languages. `foreign` are the offsets of
-    cells that declare another language; any part
-    of them that is Python nevertheless is part of the text. `shell` holds the
-    lines that are passed to a shell, at their offsets in `python`, with blanks
-    in between; it is empty if there are none. `scripts` are what is read as code of another language: cells, and
-    what a browser runs of the outputs, whose offsets in the file are `shown`.
+    What is no Python is a comment in `python`: prose, magic, cells that are in another language or do not parse.
+    `foreign` are the offsets of cells that declare another language. `shell` holds the lines that are passed to a
+    shell, at their offsets in `python`, with blanks in between; it is empty if there are none. `scripts` are what is
+    read by itself: cells that are comments, and what a browser runs of the outputs, whose offsets in the file are
+    `shown`.
     """
 
     python: Embedded
@@ -118,20 +117,21 @@ def _code_of(raw: str, found: Sequence[_Cell], is_python: bool) -> NotebookCode:
         magic = _CELL_MAGIC.match(said) if cell.is_code else None
         code, is_kept = said, cell.is_code and (magic is None or magic[1] not in _OF_SHELL)
         if is_kept:
-            code, budget = _without_magic(said, budget)
+            code, is_wrong, budget = _without_magic(said, budget)
             declared = magic[1].lower() if magic is not None else "python" if is_python else ""
             if declared not in _OF_PYTHON:
                 page = declared in _PAGE_MAGIC
                 language = "javascript" if page else LANGUAGES.get(declared, "")
-                wrong = budget < 0 or _wrong_line(code) > 0
                 if language:
                     text = (
                         _run_of_page(said) if page else said[magic.end() if magic else 0 :].rjust(len(said))
                     )
                     scripts.append(_placed(raw, [_cut_as(cell.sources, text)], language))
-                elif wrong or magic is not None:
+                elif is_wrong or magic is not None:
                     foreign.append(cell.sources[0].start)
-                is_kept = not wrong
+            elif is_wrong:  # by itself, or a string that it opens would end in another cell
+                scripts.append(_placed(raw, [_cut_as(cell.sources, code)], "python"))
+            is_kept = not is_wrong
         made.add(_placed(raw, [cell.sources], "python"), f"{code}\n" if is_kept else "")
     python = Embedded("".join(made.parts), "python", tuple(made.starts), tuple(made.places))
     return NotebookCode(
@@ -315,20 +315,20 @@ def _end(match: re.Match[str] | None) -> int:
     return match.end()
 
 
-def _without_magic(code: str, budget: int) -> tuple[str, int]:
-    """Return a cell with non-Python lines commented out at equal length, and the remaining parse budget.
+def _without_magic(code: str, budget: int) -> tuple[str, bool, int]:
+    """Return a cell with magic commented out at equal length, whether it does not parse, and the rest of the budget.
 
     Lines that look like magics are replaced only if the cell does not parse, because a statement may continue
     in a line that begins with `%`.
     """
-    lines = _LINE.findall(code)
+    lines, wrong = _LINE.findall(code), 1
     while budget >= 0:
         budget -= len(code) + 1
         wrong = _wrong_line("".join(lines))
         if not 0 < wrong <= len(lines) or _LINE_MAGIC.match(lines[wrong - 1]) is None:
             break
         lines[wrong - 1] = _commented(lines[wrong - 1])
-    return "".join(lines), budget
+    return "".join(lines), wrong > 0, budget
 
 
 def _wrong_line(code: str) -> int:

@@ -80,6 +80,14 @@ def test_a_cell_that_does_not_parse_is_told_and_the_others_are_seen(tmp_path: Pa
     assert rules == {"insecure.command-injection", "discovery.syntax"}
 
 
+def test_a_string_that_a_broken_cell_opens_hides_no_other_cell(tmp_path: Path) -> None:
+    write(tmp_path, {"a.ipynb": notebook([['x = """\n'], WEAK, ['""" = x\n', "eval(input())\n"]])})
+    report = look(tmp_path, only=("insecure",))
+    rules = sorted(item.rule for item in report.open if item.rule.startswith("insecure."))
+    assert rules == ["insecure.code-injection", "insecure.command-injection"]
+    assert sum(item.rule == "discovery.syntax" for item in look(tmp_path).findings) == 2
+
+
 def test_what_the_text_shows_already_is_told_once(tmp_path: Path) -> None:
     write(tmp_path, {"a.ipynb": notebook([["x = 'a\u202eb'\n"]]).replace("\\u202e", "\u202e")})
     found = look(tmp_path, only=("deceptive",)).findings

@@ -32,7 +32,7 @@ def text_of(raw: str) -> str | None:
         ('{"worksheets": [{"cells": [{"cell_type": "code", "input": ["a = 1"]}]}]}', "a = 1\n"),
         ('{"cells": [{"source": ["a"], "cell_type": "code", "source": ["b"]}]}', "ab\n"),
         ('{"cells": [{"cell\\u005ftype": "c\\u006fde", "source": "x"}]}', "x\n"),
-        ('{"cells": [{"cell_type": "code", "source": ["\\ud83d\\ude00 \\/\\t"]}]}', "\U0001f600 /\t\n"),
+        ('{"cells": [{"cell_type": "code", "source": ["\\ud83d\\ude00 \\/\\t"]}]}', "# \U0001f600 /\t\n\n"),
         ('{"cells": [{"cell_type": "code", "source": [["x"], {"y": "z"}, 3, null]}]}', ""),
         (notebook("a", "b <- c(1 2)", metadata={"kernelspec": {"language": "R"}}), "a\n# b <- c(1 2)\n\n"),
         (notebook("a", metadata={"language_info": {"name": "ipython3"}}), "a\n"),
@@ -60,7 +60,7 @@ def test_the_code_is_what_a_person_would_run(raw: str, text: str | None) -> None
         ("%%time\nx = 1\n", "# %%time\nx = 1\n\n"),
         ("%%bash\nrm x\n", "# %%bash\n# rm x\n#\n\n"),
         ("%%heat\nx = 1\n", "# %%heat\nx = 1\n\n"),
-        ("def f(:\n", "def f(:\n\n"),
+        ("def f(:\n", "# def f(:\n#\n\n"),
         ("", "\n"),
     ],
 )
@@ -70,7 +70,7 @@ def test_magic_becomes_a_comment_and_statements_stay(source: str, text: str) -> 
 
 @pytest.mark.parametrize("indent", [1, None])
 def test_each_character_is_found_in_the_file(indent: int | None) -> None:
-    raw = notebook(["a = '\\x'\n", 'b = "\u00e9\U0001f600\t"\n'], "c = 1\nd", indent=indent)
+    raw = notebook(["a = '\\y'\n", 'b = "\u00e9\U0001f600\t"\n'], "c = 1\nd", indent=indent)
     code = notebook_code(raw)
     assert code is not None
     escapes = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\u00e9": "\\u00e9"}
