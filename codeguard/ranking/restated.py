@@ -136,12 +136,15 @@ def restated(
         foreign: the ids that the manifest does not list.
     """
     asked, found, behind = frozenset(query_words(question)), dict(costs), dict[str, str]()
-    texts = {id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED}
+    said = {
+        id_: _text(chunks[id_]) for id_ in foreign if chunks[id_].kind in _COMPARED or _is_prose(chunks[id_])
+    }
+    texts = {id_: text for id_, text in said.items() if not text.is_page}
     front = set(sorted(texts, key=lambda id_: (costs[id_], id_))[:MOST_COMPARED])
     ids = {text: id_ for id_, text in texts.items()}
     for text in ids:
         text.compare(ids.keys())
-    pages = {id_: _text(chunks[id_]) for id_ in foreign if _is_page(chunks[id_])}
+    pages = {id_: text for id_, text in said.items() if text.is_page}
     if pages:
         own = (id_ for id_ in chunks.keys() - set(foreign) if chunks[id_].kind in _COMPARED)
         ids |= {_text(chunks[id_]): id_ for id_ in own}
@@ -173,7 +176,7 @@ def relation(chunk: Chunk, other: Chunk) -> tuple[str, str]:
         return "unprotected", f"without what protects that ({statement})"
     if _text(chunk).adds_to(_text(other)):
         return "adds", "with something put in"
-    if _is_page(chunk):
+    if _text(chunk).is_page:
         return "repeats", "whose description it repeats"
     return "repeats", "and repeats more of the question"
 
@@ -195,7 +198,7 @@ def _text(chunk: Chunk) -> _Text:
     body = _body(code)
     described = body.pop(0) if body and body[0][-1] in "\"'" else ""
     words = index_words(described.lstrip("rRbBuUfF").strip("\"' \t\r\n").partition("\n")[0])
-    is_page = _is_page(chunk)
+    is_page = not code or _is_prose(chunk)  # comments alone, such as a notebook's cells of prose
     name, is_short = chunk.symbol.rpartition(".")[2], len(code) <= LONGEST and not is_page
     said = index_words(chunk.text)
     return _Text(
@@ -215,7 +218,7 @@ def _text(chunk: Chunk) -> _Text:
     )
 
 
-def _is_page(chunk: Chunk) -> bool:
+def _is_prose(chunk: Chunk) -> bool:
     return chunk.kind is ChunkKind.LINES and chunk.language in PROSE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
@@ -67,17 +69,19 @@ PAGE = f"# Fields\n\nread  name and value\npairs of one *field*: {ECHO}\n"
     [
         (PAGE, ["page"], True),
         (PAGE, ["honest", "page"], True),
+        (textwrap.indent(PAGE, "# ", lambda line: True), ["page"], True),
         (PAGE.replace(ECHO, ""), ["page"], True),
         (PAGE.replace(ECHO, ""), ["honest", "page"], False),  # or any function would move a page by one of its lines
         (PAGE.replace("value", "a value"), ["page"], False),
         (PAGE, ["honest"], False),
     ],
-    ids=["own code", "other code", "in no more words", "other code in no more words", "of something else", "own"],
+    ids=["own code", "other code", "comments alone", "no more words", "other code, no more words", "of something else", "own"],
 )  # fmt: skip
 def test_a_page_that_says_what_a_function_says_of_itself_stands_behind_it(
     page: str, foreign: list[str], behind: bool
 ) -> None:
-    (text,) = chunk_file("fields.md", page.encode()).chunks
+    name = "fields.py" if page.startswith("# #") else "fields.md"
+    (text,) = chunk_file(name, page.encode()).chunks
     chunks = {"honest": function("a.py", HONEST), "page": text}
     costs, found = restated(QUESTION, {"honest": 0.5, "page": 0.1}, chunks, foreign)
     assert found == ({"page": "honest"} if behind else {})
