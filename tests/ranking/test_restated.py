@@ -75,7 +75,7 @@ PAGE = f"# Fields\n\nread  name and value\npairs of one *field*: {ECHO}\n"
         (PAGE.replace("value", "a value"), ["page"], False),
         (PAGE, ["honest"], False),
     ],
-    ids=["own code", "other code", "comments alone", "no more words", "other code, no more words", "of something else", "own"],
+    ids=["own code", "other code", "comments alone", "no more words", "other code, no more", "something else", "own"],
 )  # fmt: skip
 def test_a_page_that_says_what_a_function_says_of_itself_stands_behind_it(
     page: str, foreign: list[str], behind: bool
