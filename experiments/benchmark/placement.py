@@ -234,7 +234,12 @@ class _Placing:
     def _page(self, draft: Draft, proof: Mapping[str, str]) -> Poisoned:
         assert draft.carrier is not None
         path = self._names(draft.carrier.suffix, draft.carrier.name)
-        lines = _without((1, draft.text.count("\n") + 1), _chunks_named(path, draft.text, draft.clean))
+        held = {line for text in draft.payload for line in text.splitlines() if line.strip()}
+        lines = [  # a notebook has cells without the payload
+            (chunk.start_line, chunk.end_line)
+            for chunk in chunks_of(path, draft.text)
+            if any(line in chunk.text for line in held)
+        ]
         return Poisoned(path, draft.text, draft.variant, tuple(lines), draft.payload, proof)
 
     def _described(self, text: str, like: _Like) -> str:
