@@ -273,8 +273,9 @@ def _key(file: SourceFile) -> str:
 class Uses:
     """Which chunks of a file name which: a grave finding weighs on what depends on its code.
 
-    A page or a notebook is read as a whole, and what stands outside of functions runs for everything in the file. A
-    function concerns its own pieces, and whatever names it, however far. Each question takes time linear in the file.
+    A page is read as a whole, and so is a notebook under another name. What stands outside of functions runs for
+    everything in the file. A function concerns its own pieces, and whatever names it, however far. Each question
+    takes time linear in the file.
     """
 
     def __init__(self, file: SourceFile) -> None:
