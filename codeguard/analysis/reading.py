@@ -11,8 +11,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
-from codeguard.corpus.notebooks import NOTEBOOK
-from codeguard.corpus.patterns import lazy
+from codeguard.corpus.notebooks import LINE_END, NOTEBOOK
 from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets
 from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
 from codeguard.models import SourceFile
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from codeguard.corpus.notebooks import NotebookCode
 
 Node = TypeVar("Node", bound=ast.AST)
-
-LINE_END = lazy(r"\r\n|\r|\n")
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 PROSE = frozenset({"markdown", "rst", "text"})
